@@ -31,13 +31,12 @@ Framework able_framework(const spec::JobSpec& job) {
 }
 
 // What the trainer has no program for, and what others' software exchanges.
-void add_exchange_of_others(Plan& plan, const spec::JobSpec& job,
-                            std::optional<step::Dtype> gradients,
+void add_exchange_of_others(Plan& plan, const spec::JobSpec& job, const ExchangeHabits& habits,
                             const base::Result<void>& programs) {
   spec::Recompute recompute = job.train.recompute;
   if (plan.recompute == "full") recompute = spec::Recompute::kFull;
   if (plan.recompute == "none") recompute = spec::Recompute::kNone;
-  auto exchange = exchange_in_closed_form(job, recompute, gradients);
+  auto exchange = exchange_in_closed_form(job, recompute, habits);
   if (!exchange) return plan.unknown.push_back(exchange.error().line());
   if (!programs) exchange->not_counted = programs.error().line();
   plan.exchange = *std::move(exchange);
@@ -82,11 +81,11 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
   }
   plan.framework = to_text(framework);
   chosen.layout = layout_run_by(framework, job.layout);
-  std::optional<step::Dtype> gradients;
+  ExchangeHabits habits{.gradients = {}, .always_shards = always_shards(framework)};
   if (const auto made = predict(chosen, assumed, inputs.constants)) {
     plan.recompute = to_text(made->work.recompute);
     if (made->work.software.gradient_bytes == step::bytes_of(step::Dtype::kF32)) {
-      gradients = step::Dtype::kF32;
+      habits.gradients = step::Dtype::kF32;
     }
     plan.step = step_of(*made, inputs);
     if (made->work.shape.is_moe() && made->work.degrees.ep > 1) {
@@ -101,7 +100,7 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
   } else {
     plan.unknown.push_back(made.error().line());
   }
-  if (!plan.exchange) add_exchange_of_others(plan, chosen, gradients, programs);
+  if (!plan.exchange) add_exchange_of_others(plan, chosen, habits, programs);
   return plan;
 }
 

@@ -227,7 +227,8 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   // or share a sequence. Our trainer's ranks that share one are replicas. Without FSDP, ranks with
   // different experts are replicas of the rest.
   const bool folds = work.software.framework == Framework::kAssay;
-  const bool sharded = layout.fsdp > 1;
+  const bool sharded =
+      layout.fsdp > 1 || (always_shards(work.software.framework) && layout.ep * layout.cp > 1);
   const std::int64_t of_experts = folds || sharded ? layout.ep : 1;
   const std::int64_t of_contexts = sharded && !folds ? layout.cp : 1;
   const std::int64_t shards_of_state = layout.fsdp * of_experts * of_contexts;
@@ -257,7 +258,7 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   // Replicas alone share what the framework lets them share.
   d.state_shards = 0;
   d.gradient_shards = 0;
-  if (layout.fsdp > 1 || folds) {
+  if (sharded || folds) {
     const double shards = as_real(gathers ? 1 : shards_of_state);
     d.state_shards = shards;
     d.gradient_shards = layout.zero >= 2 ? shards : 1;

@@ -200,7 +200,11 @@ RowLayouts row_layouts(const RowFields& row, const Shape& shape, Framework frame
     d.two_rounds = contains(row.schedule, "zb-2p");
     if (shape.is_moe() && d.ep == 1 && contains(row.lower_notes, "deepep"))
       d.ep = std::min(d.fsdp > 1 ? d.fsdp : d.dp, shape.experts);
+    // Rows say degrees of which the shards of PyTorch's FSDP are the product.
+    d.cp_shards =
+        d.cp > 1 && framework != Framework::kAssay && (d.fsdp > 1 || always_shards(framework));
     d.ep_axis = d.ep > 1 && d.dp * d.fsdp * d.tp * d.pp * d.cp * d.ep == d.ranks;
+    if (d.cp_shards) d.fsdp *= d.cp;
   }
   if (result.candidates.size() > 1) {
     result.assumed = "layout unknown: the fastest that fits assumed";

@@ -52,12 +52,14 @@ struct Times {
 // leave to a rank.
 class Replicas {
  public:
-  Replicas(const spec::JobSpec& job, std::optional<step::Dtype> gradients)
+  Replicas(const spec::JobSpec& job, const ExchangeHabits& habits)
       : job_(job),
         layout_(job.layout),
         parameters_(parameters_of_rank(job)),
         type_(step::numerics_of(job.train.precision).weights),
-        gradient_type_(gradients.value_or(type_)) {}
+        gradient_type_(habits.gradients.value_or(type_)),
+        sharded_(job.layout.fsdp * (habits.always_shards ? job.layout.cp * job.layout.ep : 1) > 1) {
+  }
 
   Communication exchange() {
     Communication result{
@@ -73,13 +75,13 @@ class Replicas {
   // Over which a tensor is cut: where there is FSDP, over all ranks that hold it and read other
   // tokens or another part of a sequence. Those that hold other experts hold all else.
   [[nodiscard]] std::int64_t shards(bool expert) const {
-    if (layout_.fsdp == 1) return 1;
+    if (!sharded_) return 1;
     return layout_.fsdp * layout_.cp * (expert ? 1 : layout_.ep);
   }
 
   // Ranks with the same tensors (the same shard of them) and different tokens.
   [[nodiscard]] std::int64_t replicas(bool expert) const {
-    return layout_.fsdp > 1 ? layout_.dp : layout_.dp * layout_.cp * (expert ? 1 : layout_.ep);
+    return sharded_ ? layout_.dp : layout_.dp * layout_.cp * (expert ? 1 : layout_.ep);
   }
 
   [[nodiscard]] std::int64_t ranks_among(Among among, bool expert) const {
@@ -192,9 +194,8 @@ class Replicas {
 
   [[nodiscard]] std::string scheme() const {
     const std::int64_t copies = replicas(false);
-    std::string text = layout_.fsdp > 1
-                           ? fmt::format("ZeRO {} over {} ranks", layout_.zero, shards(false))
-                           : std::string();
+    std::string text = sharded_ ? fmt::format("ZeRO {} over {} ranks", layout_.zero, shards(false))
+                                : std::string();
     if (copies > 1) {
       text += fmt::format("{}{} replicas", text.empty() ? "all-reduce over " : ", ", copies);
     }
@@ -210,6 +211,7 @@ class Replicas {
   RankParameters parameters_;
   step::Dtype type_;  // of weights
   step::Dtype gradient_type_;
+  bool sharded_;
 };
 
 }  // namespace
@@ -289,13 +291,13 @@ std::vector<CallSummary> Communication::calls() const {
 }
 
 base::Result<Communication> communication_of(const spec::JobSpec& job,
-                                             std::optional<step::Dtype> gradients) {
+                                             const ExchangeHabits& habits) {
   if (!fits_64_bits(job)) {
     return base::fail(base::usage_error("model",
                                         "a step exchanges more bytes than 64 bits can count",
                                         "make the model or layout.fsdp smaller"));
   }
-  return is_sharded_muon(job) ? sharded_muon(job) : Replicas(job, gradients).exchange();
+  return is_sharded_muon(job) ? sharded_muon(job) : Replicas(job, habits).exchange();
 }
 
 }  // namespace assay::plan

@@ -99,9 +99,15 @@ struct Communication {
   [[nodiscard]] std::vector<CallSummary> calls() const;
 };
 
-// `gradients`: what software reduces them in; else they have the weights' type. nanochat's own
-// exchange says its types itself. Fails only when the bytes do not fit 64 bits.
+// What the software that runs a job does in its own way.
+struct ExchangeHabits {
+  std::optional<step::Dtype> gradients;  // reduced in; none: in the weights' type
+  // Ranks that share a sequence or have other experts are FSDP's, even where layout.fsdp is 1.
+  bool always_shards = false;
+};
+
+// nanochat's own exchange says its types itself. Fails only when the bytes do not fit 64 bits.
 base::Result<Communication> communication_of(const spec::JobSpec& job,
-                                             std::optional<step::Dtype> gradients = {});
+                                             const ExchangeHabits& habits = {});
 
 }  // namespace assay::plan

@@ -145,8 +145,8 @@ PlannedExchange exchange_of(const step::Footprint& footprint) {
 
 base::Result<PlannedExchange> exchange_in_closed_form(const spec::JobSpec& job,
                                                       spec::Recompute recompute,
-                                                      std::optional<step::Dtype> gradients) {
-  ASSAY_TRY(Communication made, communication_of(job, gradients));
+                                                      const ExchangeHabits& habits) {
+  ASSAY_TRY(Communication made, communication_of(job, habits));
   PlannedExchange result{
       .scheme = std::move(made.scheme),
       .rank = made.stage * (job.layout.dp * job.layout.inner_ranks() / job.layout.pp),

@@ -42,10 +42,10 @@ struct PlannedExchange {
 
 PlannedExchange exchange_of(const step::Footprint& footprint);
 
-// Fails only when the bytes do not fit 64 bits. `recompute` as activation_calls has it, `gradients`
+// Fails only when the bytes do not fit 64 bits. `recompute` as activation_calls has it, `habits`
 // as communication_of.
 base::Result<PlannedExchange> exchange_in_closed_form(const spec::JobSpec& job,
                                                       spec::Recompute recompute,
-                                                      std::optional<step::Dtype> gradients = {});
+                                                      const ExchangeHabits& habits = {});
 
 }  // namespace assay::plan

@@ -4,29 +4,8 @@
 #include <cmath>
 
 #include "plan/model/trainer_step.h"
-#include "step/pipeline.h"
 
 namespace assay::plan {
-
-StageLayers stage_layers(const Work& work) {
-  const Degrees& d = work.degrees;
-  const double each = work.shape.layers / d.pp;
-  StageLayers found{each, each, each};
-  if (d.pp <= 1 || work.software.framework != Framework::kAssay) return found;
-  const double chunks = d.pp * d.chunks;
-  if (work.shape.layers < chunks || std::fmod(work.shape.layers, chunks) == 0) return found;
-  const auto stages = static_cast<std::int64_t>(d.pp);
-  const auto of_stage = [&](std::int64_t stage) {
-    return static_cast<double>(step::layers_of_stage(static_cast<std::int64_t>(work.shape.layers),
-                                                     stage, stages,
-                                                     static_cast<std::int64_t>(d.chunks)));
-  };
-  found = {of_stage(0), of_stage(stages - 1), 0};
-  for (std::int64_t stage = 0; stage < stages; ++stage) {
-    found.most = std::max(found.most, of_stage(stage));
-  }
-  return found;
-}
 
 namespace {
 
@@ -122,12 +101,13 @@ FoldedAxes folded_axes(const Work& work) {
   const double replicas = std::max(1.0, data / shards);
   // Those of replicas beyond them lie further apart; together they are on all data ranks.
   const double apart = replicas > d.cp ? d.tp * shards : d.tp;
-  // Ranks with different experts are neighbours, and shards of all else.
+  // Ranks with different experts are shards of all else, and neighbours but for those that share
+  // sequences, which have the same experts.
   const auto of_experts = [&](double ranks) { return std::max(1.0, ranks / d.ep); };
   return {.data = {data, d.tp},
           .shards = {shards, d.tp * d.cp},
           .replicas = {replicas, apart},
-          .expert_data = {of_experts(data), d.tp * d.cp * d.ep},
+          .expert_data = {of_experts(data), of_experts(data) > d.cp ? d.tp * d.ep : d.tp},
           .expert_shards = {of_experts(shards), d.tp * d.cp * d.ep}};
 }
 

@@ -6,18 +6,10 @@
 
 #include "plan/model/exchange_time.h"
 #include "plan/model/rank_share.h"
+#include "plan/model/stages.h"
 #include "plan/model/work.h"
 
 namespace assay::plan {
-
-// Layers of a pipeline's stages. If they do not divide evenly, our trainer gives the stages in the
-// middle one more; those of other software count as equal.
-struct StageLayers {
-  double first = 0;
-  double last = 0;
-  double most = 0;
-};
-StageLayers stage_layers(const Work& work);
 
 // Elements of a rank in the stage that has most of them, before shards divide them.
 struct TrainedPart {

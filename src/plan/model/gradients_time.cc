@@ -48,9 +48,12 @@ class ReplicaPlan {
   void add_experts(double parameters, double same_layers, double sharing) {
     const double shards = degrees_.fsdp > 1 ? expert_holders(degrees_, rank_, degrees_.fsdp) : 1;
     const double holders = expert_holders(degrees_, rank_, same_layers * degrees_.fsdp) / shards;
-    const double apart = expert_holders_apart(degrees_, rank_);
-    add_replicas(parameters / shards, {holders, apart * shards},
-                 sharing > 0 ? expert_holders(degrees_, rank_, sharing) : 0, apart);
+    // Of all ranks with the same dense layers, evenly spread.
+    const double all = degrees_.tp * same_layers * degrees_.fsdp;
+    const double apart = all * (degrees_.ep_axis ? degrees_.ep : 1) / holders;
+    add_replicas(parameters / shards, {holders, apart},
+                 sharing > 0 ? expert_holders(degrees_, rank_, sharing) : 0,
+                 expert_holders_apart(degrees_, rank_));
   }
 
   void add(const ReplicaExchange& exchange) {

@@ -39,7 +39,10 @@ TEST_P(PricedTraffic, IsWhatTheTableCounts) {
   for (const auto& [framework, type] :
        {std::pair(Framework::kTorch, step::Dtype::kF32),
         std::pair(Framework::kMegatronBridge, step::Dtype::kBf16)}) {
-    const Volume counted = communication_of(job, type).value().bytes();
+    const Volume counted =
+        communication_of(job, {.gradients = type, .always_shards = framework == Framework::kTorch})
+            .value()
+            .bytes();
     const testing::ParameterTraffic priced =
         testing::parameter_traffic(priced_work(GetParam(), framework));
     // Megatron's replicas share the optimizer's state, whatever the layout says.

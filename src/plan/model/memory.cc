@@ -5,6 +5,7 @@
 #include "plan/model/fsdp_memory.h"
 #include "plan/model/pipeline.h"
 #include "plan/model/rank_share.h"
+#include "plan/model/stages.h"
 #include "plan/model/trainer_memory.h"
 
 namespace assay::plan {
@@ -115,13 +116,6 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   if (has_fsdp_moments(work))
     return fsdp_memory(work, rank, state_bytes(work), constants.base_gib * kGib);
   const double experts = rank.expert_parameters * shape.layers;
-  // Of a pipeline's stages, the first and the last have a table each.
-  const double all_ends = std::max(0.0, shape.parameters - shape.body_parameters);
-  const double ends = degrees.pp > 1 && !shape.tied ? all_ends / 2 : all_ends;
-  const double parameters =
-      ((shape.body_parameters - experts) / degrees.tp + experts / degrees.ep / rank.expert_cut) /
-          degrees.pp +
-      ends / degrees.tp;
   const StateBytes state = state_bytes(work);
   const double scores = work.software.flash
                             ? 0
@@ -140,28 +134,48 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const double base =
       work.software.keeps_unsharded ? constants.base_gib_unsharded : constants.base_gib;
 
-  MemoryNeed need;
-  // Fewer ranks share the same experts, and their state, than share the rest.
-  const double local_experts = experts / degrees.ep / rank.expert_cut / degrees.pp;
-  const double shards = parameters - local_experts;
-  const auto divided_by = [&](double sharers) {
-    const double holders = sharers > 1 ? expert_holders(degrees, rank, sharers) : 1;
-    return shards / sharers + local_experts / holders;
+  const double kept = kept_bytes(work, rank, scores) + kept_routed;  // of a layer
+  const auto needed_by = [&](double stage, double layers, double ends, double in_flight,
+                             double logits) {
+    // Fewer ranks share the same experts, and their state, than share the rest.
+    const double of_all = layers / shape.layers;
+    const double shared =
+        (shape.body_parameters - experts) / degrees.tp * of_all + ends / degrees.tp;
+    const double local_experts = experts / degrees.ep / rank.expert_cut * of_all;
+    const auto divided_by = [&](double sharers) {
+      const double holders = sharers > 1 ? expert_holders(degrees, rank, sharers) : 1;
+      return shared / sharers + local_experts / holders;
+    };
+    const double gradient_sharers = degrees.fsdp * std::max(1.0, degrees.gradient_shards);
+    MemoryNeed need;
+    need.stage = stage;
+    need.parameters = whole_bytes(divided_by(degrees.fsdp) * state.weight);
+    need.gradients = whole_bytes(divided_by(gradient_sharers) * state.gradient);
+    need.optimizer = whole_bytes(divided_by(state_shards(work) * degrees.fsdp) * state.optimizer);
+    need.gathered = whole_bytes(gathered_bytes(work, rank, shared + local_experts, constants));
+    need.activations = whole_bytes(kept * layers * in_flight + logits);
+    need.workspace = whole_bytes(at_work * (recomputes ? 1 : 0.3) + experts_at_work + base * kGib);
+    return need;
   };
-  need.parameters = whole_bytes(divided_by(degrees.fsdp) * state.weight);
-  const double gradient_sharers = degrees.fsdp * std::max(1.0, degrees.gradient_shards);
-  need.gradients = whole_bytes(divided_by(gradient_sharers) * state.gradient);
-  need.optimizer = whole_bytes(divided_by(state_shards(work) * degrees.fsdp) * state.optimizer);
-  need.gathered = whole_bytes(gathered_bytes(work, rank, parameters, constants));
-  const double kept = (kept_bytes(work, rank, scores) + kept_routed) * shape.layers / degrees.pp;
+  // Of a pipeline's stages, the first and the last have a table each.
+  const double ends = std::max(0.0, shape.parameters - shape.body_parameters);
   const double logits = logit_bytes(work, rank, constants);
-  const double first =
-      kept * micros_in_flight(work, /*last=*/false) + (degrees.pp > 1 ? 0 : logits);
-  const double last = kept * micros_in_flight(work, /*last=*/true) + logits;
-  need.activations = whole_bytes(std::max(first, last));
-  need.stage = last > first ? degrees.pp - 1 : 0;
-  need.workspace = whole_bytes(at_work * (recomputes ? 1 : 0.3) + experts_at_work + base * kGib);
-  return need;
+  if (degrees.pp <= 1) return needed_by(0, shape.layers, ends, 1, logits);
+  const double end = shape.tied ? ends : ends / 2;
+  const StageLayers stages = stage_layers(work);
+  const double begun = micros_in_flight(work, /*last=*/false);
+  const auto larger = [](const MemoryNeed& a, const MemoryNeed& b) {
+    return a.total() < b.total() ? b : a;
+  };
+  MemoryNeed most = larger(
+      needed_by(0, stages.first, end, begun, 0),
+      needed_by(degrees.pp - 1, stages.last, end, micros_in_flight(work, /*last=*/true), logits));
+  // The second stage has begun fewer micro-batches than the first, unless none waits for another.
+  if (stages.most > stages.first) {
+    const double next = degrees.gpipe || degrees.zero_bubble ? 1 : (degrees.pp - 1) / degrees.pp;
+    most = larger(most, needed_by(1, stages.most, 0, begun * next, 0));
+  }
+  return most;
 }
 
 }  // namespace assay::plan

@@ -119,8 +119,9 @@ TrainedParameters trained_parameters(const Work& work, const RankShare& rank) {
   double ends = degrees.pp > 1 ? 0.6 * table : (shape.tied ? 1 : 2) * table;
   if (work.muon) ends = (shape.parameters - shape.body_parameters) / degrees.pp;
   const double part = work.lora ? kLoraShare : 1;
-  return {part * ((shape.body_parameters - experts) / degrees.pp + ends) / degrees.tp,
-          part * experts / rank.expert_cut / degrees.pp / degrees.ep};
+  const double stage = stage_layers(work).most / shape.layers;
+  return {part * ((shape.body_parameters - experts) * stage + ends) / degrees.tp,
+          part * experts * stage / rank.expert_cut / degrees.ep};
 }
 
 double optimizer_seconds(const Work& work, const RankShare& rank,

@@ -33,6 +33,12 @@ std::string_view to_text(Framework framework);
 constexpr bool is_megatron_core(Framework framework) {
   return framework == Framework::kMegatronBridge || framework == Framework::kMegatronCore;
 }
+// PyTorch's own FSDP, whose ranks are all that share a sequence or have other experts as well, even
+// where there are no others.
+constexpr bool always_shards(Framework framework) {
+  return framework == Framework::kTorch || framework == Framework::kTorchCompiled ||
+         framework == Framework::kAutomodel;
+}
 std::optional<Framework> parse_framework(std::string_view text);
 std::vector<std::string> framework_names();
 

@@ -106,24 +106,9 @@ struct SlowestStage {
 };
 
 SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_seconds) {
-  const Degrees& degrees = work.degrees;
-  const double pp = degrees.pp;
-  const double layers = work.shape.layers;
-  if (work.software.framework == Framework::kAssay) {
-    const StageLayers stages = stage_layers(work);
-    const bool head = stages.last * layer_seconds + head_seconds >= stages.most * layer_seconds;
-    return head ? SlowestStage{stages.last, 1} : SlowestStage{stages.most, 0};
-  }
-  // Other software fills stages, or their chunks, with whole layers. If the layers do not divide
-  // evenly, it leaves room for the head, or for both ends.
-  const double chunks = std::clamp(degrees.chunks, 1.0, std::ceil(layers / pp));
-  const double most = std::ceil(layers / (pp * chunks)) * chunks;
-  const double room = most * pp - layers;
-  if (pp <= 1 || room == 0) return {layers / pp, 1};
-  const double spared = degrees.spared_ends ? std::ceil(room / 2) : room;
-  const double last = most - std::min(spared, most - 1);
-  const bool head = last * layer_seconds + head_seconds > most * layer_seconds;
-  return head ? SlowestStage{last, 1} : SlowestStage{most, 0};
+  const StageLayers stages = stage_layers(work);
+  const bool head = stages.last * layer_seconds + head_seconds >= stages.most * layer_seconds;
+  return head ? SlowestStage{stages.last, 1} : SlowestStage{stages.most, 0};
 }
 
 // With interleaved stages, the gradients of one chunk after another become complete during the
