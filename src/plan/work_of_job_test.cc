@@ -140,8 +140,17 @@ TEST(WorkOfJob, ExpertsAndContextsDivideTheStateOfOthers) {
     const double folded = state(framework, {"layout.fsdp=2", "layout.cp=16", "dense"});
     EXPECT_NEAR(folded / wide, 1, 0.02) << to_text(framework);
   }
+  // PyTorch's FSDP is over such ranks even if there are no others.
+  for (const Framework framework : {Framework::kTorch, Framework::kTorchCompiled}) {
+    EXPECT_NEAR(state(framework, {"layout.fsdp=1", "layout.cp=32", "dense"}) /
+                    state(framework, {"layout.fsdp=32", "layout.cp=1", "dense"}),
+                1, 0.02);
+    EXPECT_NEAR(state(framework, {"layout.fsdp=1", "layout.dp=4", "layout.ep=8"}) /
+                    state(framework, {"layout.fsdp=8", "layout.dp=4", "layout.ep=1"}),
+                1, 0.02);
+  }
   // Without FSDP only a distributed optimizer is divided.
-  const std::vector<std::string> replicas = {"layout.fsdp=1", "layout.dp=4", "layout.ep=8"};
+  const std::vector<std::string> replicas = {"layout.fsdp=1", "layout.dp=32", "dense"};
   EXPECT_GT(state(Framework::kTorch, replicas), 1.5 * state(Framework::kMegatronCore, replicas));
 }
 

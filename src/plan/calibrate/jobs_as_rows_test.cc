@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/calibrate/rows.h"
+#include "plan/model/memory.h"
 #include "plan/model/step_time.h"
 #include "plan/testing/searches.h"
 #include "plan/work_of_job.h"
@@ -22,6 +23,7 @@ struct DescribedRun {
   int tp = 1;
   int accumulate = 1;
   std::string recompute = "none";
+  int cp = 1;
 };
 
 struct NamedProgram {
@@ -33,10 +35,12 @@ struct NamedProgram {
 Work work_of_row(const NamedProgram& program, const DescribedRun& run) {
   const std::string csv = fmt::format(
       "id,model,params,layers,dim,ffn,heads,kv_heads,vocab,seq,micro_batch,grad_accum,gpus,"
-      "gpus_per_node,gpu_type,dp,fsdp,tp,pp,ep,ac,precision,date,{}\n"
-      "x,Llama3-8B,8030261248,32,4096,14336,32,8,128256,4096,1,{},8,8,H100-SXM5-80GB,{},{},{},1,1,"
+      "gpus_per_node,gpu_type,dp,fsdp,tp,cp,pp,ep,ac,precision,date,{}\n"
+      "x,Llama3-8B,8030261248,32,4096,14336,32,8,128256,4096,1,{},8,8,H100-SXM5-80GB,{},{},{},{},1,"
+      "1,"
       "{},bf16,2026-09,{}\n",
-      program.columns, run.accumulate, run.dp, run.fsdp, run.tp, run.recompute, program.fields);
+      program.columns, run.accumulate, run.dp, run.fsdp, run.tp, run.cp, run.recompute,
+      program.fields);
   const auto rows = parse_rows(csv, "rows.csv");
   EXPECT_TRUE(rows) << csv;
   EXPECT_EQ(rows->at(0).candidates.size(), 1U) << rows->at(0).reason;
@@ -49,7 +53,8 @@ Work work_of_job(const NamedProgram& program, const DescribedRun& run) {
                       {"cluster.extends=h100-sxm-8", "batch.sequence=4096", "batch.micro_batch=1",
                        "train.precision=bf16", fmt::format("batch.accumulate={}", run.accumulate),
                        fmt::format("layout.dp={}", run.dp), fmt::format("layout.fsdp={}", run.fsdp),
-                       fmt::format("layout.tp={}", run.tp), "train.recompute=" + run.recompute});
+                       fmt::format("layout.tp={}", run.tp), fmt::format("layout.cp={}", run.cp),
+                       "train.recompute=" + run.recompute});
   return work_of(job, {.framework = parse_framework(program.name)}).value();
 }
 
@@ -69,6 +74,8 @@ TEST(JobsAsRows, AreTheSameWork) {
       {"Fsdp8", 1, 8, 1, 1, "none"},          {"Fsdp8Full", 1, 8, 1, 4, "full"},
       {"Tp4Fsdp2", 1, 2, 4, 1, "none"},       {"Tp4Replicas", 2, 1, 4, 1, "none"},
       {"Tp4Accumulates", 2, 1, 4, 4, "full"}, {"Replicas", 8, 1, 1, 2, "full"},
+      {"Cp4Fsdp2", 1, 2, 1, 1, "full", 4},    {"Cp8", 1, 1, 1, 2, "full", 8},
+      {"Cp2Replicas", 4, 1, 1, 2, "full", 2},
   };
   for (const NamedProgram& program : programs) {
     for (const DescribedRun& run : runs) {
@@ -80,6 +87,9 @@ TEST(JobsAsRows, AreTheSameWork) {
       const double expected = step_seconds(row, shipped_constants()).count();
       const double made = step_seconds(job, shipped_constants()).count();
       EXPECT_NEAR(made, expected, 0.005 * expected) << program.name << ' ' << run.layout;
+      const MemoryConstants memory = shipped_memory_constants();
+      EXPECT_NEAR(memory_need(job, memory).total() / memory_need(row, memory).total(), 1, 0.02)
+          << program.name << ' ' << run.layout;
     }
   }
 }

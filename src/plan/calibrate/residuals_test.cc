@@ -95,7 +95,7 @@ std::vector<Residual> of_projects(SoftwareClass kind, int projects, int rows, do
 }
 
 // The model's structure was chosen by residuals of dense rows: by so much theirs are wider.
-constexpr double kDenseWider = 1.7;
+constexpr double kDenseWider = 1.65;
 
 TEST(IntervalTable, OfManyProjectsIsTheirTenthAndNinetiethPercentile) {
   const auto table = interval_table(of_projects(SoftwareClass::kFused, 2000, 101, std::log(2)));

@@ -164,6 +164,27 @@ TEST(PricedShards, OfExpertsTakeNoLessThanTheirBytesOnTheNetwork) {
   }
 }
 
+// Ranks that hold the same experts share sequences, or are as near as their number allows: on one
+// node they need no network, whether there is one or not.
+TEST(PricedGradients, OfExpertsAndContextsOnANodeNeedNoNetwork) {
+  for (const char* layout : {"layout={ep=2,cp=4}", "layout={ep=4,cp=2}", "layout={ep=2,cp=2,tp=2}",
+                             "layout={ep=2,cp=2,dp=2}", "layout={ep=2,cp=2,fsdp=2}"}) {
+    for (const Framework framework : {Framework::kAssay, Framework::kTorch,
+                                      Framework::kMegatronCore, Framework::kMegatronBridge}) {
+      const auto step = [&](const std::string& cluster, const std::string& set) {
+        const PricedCase one{
+            "", "moe-9b-h200", {"cluster.extends=" + cluster, layout, "batch.sequence=4096", set}};
+        return step_time(priced_work(one, framework), shipped_constants()).total.count();
+      };
+      const double without = step("h100-sxm-8", "batch.micro_batch=1");
+      EXPECT_GT(without, 0);
+      const double slow = step("b200-sxm-8", "cluster.network.bandwidth=\"1 GB/s\"");
+      const double fast = step("b200-sxm-8", "cluster.network.bandwidth=\"400 GB/s\"");
+      EXPECT_NEAR(slow / fast, 1, 1e-9) << layout << ' ' << to_text(framework);
+    }
+  }
+}
+
 // Muon needs whole matrices, wherever their parts are.
 TEST(PricedGradients, MuonOfShardsGathersItsMatrices) {
   EXPECT_EQ(gradients_of({"layout.zero=3"}), 0);

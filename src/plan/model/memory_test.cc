@@ -1,12 +1,15 @@
 #include "plan/model/memory.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <cstdint>
 #include <limits>
 
+#include "plan/testing/searches.h"
 #include "plan/testing/work.h"
+#include "plan/work_of_job.h"
 
 namespace assay::plan {
 namespace {
@@ -155,6 +158,23 @@ TEST(Memory, TheLargestStageOfAPipeline) {
   work.degrees.zero_bubble = false;
   work.batch.micros = 1;  // that no stage waits with
   EXPECT_EQ(need_of(work).stage, 3);
+}
+
+// Layers are whole: 33 and 48 in 16 stages are three in the fullest.
+TEST(Memory, UnevenStagesHaveWholeLayers) {
+  const auto need = [](Framework framework, int layers) {
+    const spec::JobSpec job = testing::job_of(
+        "llama3-70b-h200x32", {fmt::format("model.layers={}", layers), "layout={fsdp=1,tp=1,pp=16}",
+                               "cluster.nodes=4", "batch.accumulate=32", "train.recompute=full"});
+    const MemoryNeed found =
+        memory_need(work_of(job, {.framework = framework}).value(), shipped_memory_constants());
+    return found.total() / Bytes(1);
+  };
+  for (const Framework framework : {Framework::kMegatronCore, Framework::kTorchCompiled}) {
+    EXPECT_GT(need(framework, 33), 0.9 * need(framework, 48)) << to_text(framework);
+    EXPECT_LT(need(framework, 33), 1.0001 * need(framework, 48)) << to_text(framework);
+    EXPECT_LT(need(framework, 32), 0.9 * need(framework, 48)) << to_text(framework);
+  }
 }
 
 RC_GTEST_PROP(MemoryProperty, PartsAreFiniteAndNoneIsNegative, ()) {

@@ -62,6 +62,7 @@ void make_earlier(const Release& release, const Card& card, Software& software) 
       if (card.generation == Generation::kAmpere && !release.engine && before(kEngineOnAmpere)) {
         software.fused = false;
         software.megatron_fused = release.fused_norms;
+        software.flash = false;  // an option, which few turned on
       }
       break;
     case Framework::kMegatronDeepspeed:

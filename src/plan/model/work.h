@@ -192,7 +192,7 @@ inline double sharers_apart(const Degrees& d) {
 // Replicas that share the optimizer's state.
 inline double state_shards(const Work& work) {
   if (work.degrees.state_shards > 0) return work.degrees.state_shards;
-  return work.software.shards_optimizer ? work.degrees.dp * work.degrees.cp : 1;
+  return work.software.shards_optimizer ? replicas(work.degrees) : 1;
 }
 
 }  // namespace assay::plan
