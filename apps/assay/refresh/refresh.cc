@@ -2,6 +2,7 @@
 #include "lineage/refresh/refresh.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <memory>
@@ -51,8 +52,17 @@ void print_no_stages(const Session& session) {
   session.next("assay log");
 }
 
+// A replaced output is no reason to run its stage: in their order, the other one replaces it again.
+void print_nothing_stale(const Session& session, const std::vector<std::int64_t>& replaced) {
+  if (replaced.empty()) return session.print("everything is fresh\n");
+  session.print(fmt::format("nothing is stale; another stage has replaced the output of stage {}\n",
+                            fmt::join(replaced, ", ")));
+  session.next("assay status");
+}
+
 ExitCode print_plan(const Session& session, const std::vector<lineage::PlannedRefresh>& plan,
-                    const Shown& shown, const std::string& again) {
+                    const std::vector<std::int64_t>& replaced, const Shown& shown,
+                    const std::string& again) {
   base::Json list = base::Json::array();
   base::Table table({"stage", "run", "command", "why"});
   for (const lineage::PlannedRefresh& one : plan) {
@@ -66,7 +76,7 @@ ExitCode print_plan(const Session& session, const std::vector<lineage::PlannedRe
   }
   session.print_json({{"dry_run", true}, {"stages", std::move(list)}});
   if (plan.empty()) {
-    session.print("everything is fresh\n");
+    print_nothing_stale(session, replaced);
     return ExitCode::kYes;
   }
   session.print(table);
@@ -118,7 +128,7 @@ ExitCode print_report(const Session& session, const lineage::RefreshReport& repo
   if (report.no_stages) {
     print_no_stages(session);
   } else if (report.stale.empty()) {
-    session.print("everything is fresh\n");
+    print_nothing_stale(session, report.replaced);
   } else {
     for (const lineage::PlannedRefresh& one : report.stale) {
       session.print(fmt::format("stage {} is stale: {}\n", one.stage, reason_text(one, shown)));
@@ -156,7 +166,7 @@ Result<ExitCode> refresh(const Session& session, const RefreshOptions& options) 
   }
   if (options.dry_run) {
     return print_plan(session, lineage::plan_refresh(states, request.targets, request.edited),
-                      shown, again);
+                      lineage::replaced_stages(states), shown, again);
   }
   // Standard output is reserved for the report.
   request.output = [&session](std::string_view text) {

@@ -76,6 +76,7 @@ class Refresher {
       if (at != index_.end()) stage.run = states_->stages.runs()[at->second].id;
     }
     report_.stale = plan_refresh(*states_, request_.targets, request_.edited);
+    report_.replaced = replaced_stages(*states_);
     return std::move(report_);
   }
 
