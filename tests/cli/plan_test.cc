@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include "base/json.h"
 #include "base/testing/temp_dir.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "support/process.h"
 
 namespace assay {
@@ -780,6 +782,23 @@ TEST(PlanCli, AGivenStepTakesThePlaceOfThePredictedOne) {
   EXPECT_EQ(json["step_low_s"], 0.3);
   EXPECT_NEAR(json["tokens_per_s"].get<double>(), 524'288 / 0.3, 1);
   EXPECT_GT(json["predicted"]["step_s"].get<double>(), 0.6);
+  const std::string text = plan({kJob, "--step-time", "0.3"}).out;
+  EXPECT_THAT(text, HasSubstr("\n\nstep 0.3 s, as given; 1,747,627 tokens/s (predicted: 0.7"));
+  EXPECT_THAT(plan({"demo", "--step-time", "2"}).out,
+              HasSubstr("\nstep 2 s, as given; 1,024 tokens/s\n"));
+}
+
+// Not cut off: pages of `assay report` and JSON readers round as well.
+TEST(PlanCli, RatesAreRounded) {
+  const Json json = plan_json({kJob});
+  const double rate = json["tokens_per_s"];
+  const auto text = [](double value) { return base::grouped(std::llround(value)); };
+  EXPECT_THAT(plan({kJob}).out,
+              HasSubstr("run by nanochat: " + text(rate) + " tokens/s, " + text(rate / 8) +
+                        " per device\n"));
+  for (const Json& point : json["scaling"]) {
+    EXPECT_THAT(plan({kJob}).out, HasSubstr(" " + text(point["tokens_per_s"]) + " "));
+  }
 }
 
 TEST(PlanCli, TablesFitAHundredColumns) {
