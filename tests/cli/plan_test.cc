@@ -367,6 +367,34 @@ TEST(PlanCli, AFolderThatCannotBeWrittenIsFoundBeforeAnythingIsPrinted) {
   }
 }
 
+TEST(PlanCli, AFileThatCannotBeWrittenIsFoundBeforeAnythingIsComputed) {
+  base::testing::TempDir directory;
+  const std::string rows = directory.path() / "rows.csv";  // is read later
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"llama3-13b-h200x32", "--search"}, {"--calibrate", rows}}) {
+    for (const auto& [file, says] :
+         {std::pair("/dev/null/best.toml", "cannot be written"), std::pair("/", "is a folder")}) {
+      auto with_output = arguments;
+      with_output.insert(with_output.end(), {"-o", file});
+      const auto outcome = plan(with_output);
+      EXPECT_NE(outcome.exit_code, 0);
+      EXPECT_THAT(outcome.out, IsEmpty());
+      EXPECT_THAT(outcome.err, HasSubstr(std::string("assay: ") + file + ": " + says));
+    }
+  }
+}
+
+TEST(PlanCli, ARunWithoutEnoughStepsIsNoMeasurement) {
+  base::testing::TempDir directory;
+  const std::string file = directory.path() / "metrics.jsonl";
+  std::ofstream(file).flush();
+  refused({kJob, "--calibrate", file},
+          file + ": has no steps; give the metrics.jsonl of assay train");
+  std::ofstream(file) << "{\"seconds\": 1}\n";
+  refused({kJob, "--calibrate", file},
+          file + ": has only 1 step, and the first 3 are warm-up; train a little longer");
+}
+
 TEST(PlanCli, EnergyIsInReadableUnits) {
   EXPECT_THAT(plan({kJob, "--step-time", "1000"}).out,
               ::testing::AllOf(HasSubstr(" MWh"), ::testing::ContainsRegex("CO2 +[0-9.]+ t")));
@@ -793,9 +821,8 @@ TEST(PlanCli, RatesAreRounded) {
   const Json json = plan_json({kJob});
   const double rate = json["tokens_per_s"];
   const auto text = [](double value) { return base::grouped(std::llround(value)); };
-  EXPECT_THAT(plan({kJob}).out,
-              HasSubstr("run by nanochat: " + text(rate) + " tokens/s, " + text(rate / 8) +
-                        " per device\n"));
+  EXPECT_THAT(plan({kJob}).out, HasSubstr("run by nanochat: " + text(rate) + " tokens/s, " +
+                                          text(rate / 8) + " per device\n"));
   for (const Json& point : json["scaling"]) {
     EXPECT_THAT(plan({kJob}).out, HasSubstr(" " + text(point["tokens_per_s"]) + " "));
   }
