@@ -290,6 +290,36 @@ TEST(PlanCli, RecomputationIsNamedAsItWasAskedFor) {
                                        "such policy; \"selective\" is the nearest"));
 }
 
+TEST(PlanCli, ALayoutThatTheSoftwareDoesNotHaveIsPlannedForOtherSoftware) {
+  for (const auto& [degree, name] : {std::pair("cp", "context"), std::pair("pp", "pipeline")}) {
+    std::vector<std::string> job = {kJob, "--set", fmt::format("layout={{{}=8}}", degree)};
+    const std::string lacks =
+        fmt::format("layout.{}: nanochat has no {} parallelism", degree, name);
+    const Json json = plan_json(job);
+    EXPECT_EQ(json["framework"], "megatron-core");
+    EXPECT_EQ(json["framework_why"], lacks + ": megatron-core is planned");
+    EXPECT_THAT(plan(job).out, HasSubstr("run by megatron-core: "));
+    EXPECT_THAT(plan(job).out, HasSubstr("\n" + lacks + ": megatron-core is planned\n"));
+    job.insert(job.end(), {"--framework", "nanochat"});
+    refused(job, fmt::format("{}; set layout.{}=1, or name software that has it: megatron-core",
+                             lacks, degree));
+  }
+  refused({"llama3-13b-h200x32", "--framework", "llm.c"},
+          "layout.tp: llm.c has no tensor parallelism; set layout.tp=1, or name software that has "
+          "it: megatron-core");
+  EXPECT_EQ(plan_json({kJob})["framework_why"], "");
+}
+
+TEST(PlanCli, ASearchOffersWhatTheSoftwareHas) {
+  const Json found = plan_json({kJob, "--search"});
+  for (const Json& one : found["candidates"]) {
+    for (const char* degree : {"tp", "pp", "cp"}) EXPECT_EQ(one["layout"][degree], 1);
+  }
+  EXPECT_GT(found["candidates"].size(), 0U);
+  EXPECT_THAT(found["rejected"].dump(),
+              HasSubstr("layout.pp: nanochat has no pipeline parallelism"));
+}
+
 TEST(PlanCli, AScheduleThatTheSoftwareDoesNotHaveIsNamed) {
   const auto asks = [](const std::string& framework) {
     return std::vector<std::string>{"llama3-13b-h200x32",
