@@ -227,4 +227,15 @@ Result<void> write_output(const std::filesystem::path& path, std::string_view te
   return write_file(path, text);
 }
 
+Result<void> check_output(const std::filesystem::path& path, const std::string& where) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return fail(usage_error(where, "is a folder", "name a file"));
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const bool exists = std::filesystem::exists(path, error);
+  if (::access(exists ? path.c_str() : folder.c_str(), exists ? W_OK : W_OK | X_OK) != 0)
+    return fail(system_error(where, "cannot be written", errno));
+  return {};
+}
+
 }  // namespace assay::base

@@ -54,5 +54,8 @@ Result<void> replace_file(const std::filesystem::path& path, std::string_view te
 // files that a new one cannot stand in for: those of others, with several names, mounted, or in a
 // folder that may not be written to.
 Result<void> write_output(const std::filesystem::path& path, std::string_view text);
+// Whether that is possible as far as can be told without writing: before long work whose result
+// goes there. Errors name `where`.
+Result<void> check_output(const std::filesystem::path& path, const std::string& where);
 
 }  // namespace assay::base

@@ -137,6 +137,22 @@ TEST(WriteOutput, WritesIntoAMountedFile) {
   EXPECT_EQ(entries(dir.path()), 2U);
 }
 
+TEST(CheckOutput, FindsWhatCannotBeWrittenAndWritesNothing) {
+  const testing::TempDir dir;
+  EXPECT_TRUE(check_output(dir.path() / "new.txt", "new.txt"));
+  EXPECT_TRUE(check_output("/dev/null", "/dev/null"));
+  std::ofstream(dir.path() / "old.txt") << "old";
+  EXPECT_TRUE(check_output(dir.path() / "old.txt", "old.txt"));
+  EXPECT_EQ(content(dir.path() / "old.txt"), "old");
+  EXPECT_EQ(entries(dir.path()), 1U);
+  EXPECT_EQ(check_output(dir.path(), "here").error().line(), "here: is a folder; name a file");
+  for (const fs::path& path : {dir.path() / "no" / "where", dir.path() / "old.txt" / "inside"}) {
+    const auto checked = check_output(path, "there");
+    ASSERT_FALSE(checked) << path;
+    EXPECT_THAT(checked.error().line(), ::testing::StartsWith("there: cannot be written"));
+  }
+}
+
 TEST(WriteOutput, NamesThePathInErrors) {
   const testing::TempDir dir;
   for (const fs::path& path : {dir.path() / "none" / "out.txt", dir.path()}) {

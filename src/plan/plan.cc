@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "plan/software_layouts.h"
 #include "plan/trainer_rules.h"
 #include "spec/enum_names.h"
 
@@ -79,6 +80,10 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
       assumed.framework = framework;
     }
   }
+  if (!assumed.framework) {
+    assumed.framework = framework_for_layout(job);
+    framework = assumed.framework.value_or(framework);
+  }
   plan.framework = to_text(framework);
   chosen.layout = layout_run_by(framework, job.layout);
   ExchangeHabits habits{.gradients = {}, .always_shards = always_shards(framework)};
@@ -107,6 +112,12 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
 std::optional<Framework> framework_instead(const spec::JobSpec& job) {
   const Framework framework = framework_of(job, {});
   if (framework != Framework::kAssay || TrainerRules(job, framework).apply()) return std::nullopt;
+  return able_framework(job);
+}
+
+std::optional<Framework> framework_for_layout(const spec::JobSpec& job) {
+  const Framework framework = framework_of(job, {});
+  if (missing_in(framework, job.layout).empty()) return std::nullopt;
   return able_framework(job);
 }
 

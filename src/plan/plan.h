@@ -89,6 +89,10 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
 // What plans and searches take in place of our trainer, where it refuses the job in every layout.
 std::optional<Framework> framework_instead(const spec::JobSpec& job);
 
+// What plans take in place of nanochat, for its models in layouts that it does not execute. A
+// search leaves such layouts out.
+std::optional<Framework> framework_for_layout(const spec::JobSpec& job);
+
 // The plan of a run on a device that steps are not predicted for; the caller adds what it knows.
 Plan plan_without_step(const std::string& name, const spec::JobSpec& job, const std::string& device,
                        const std::string& reason);

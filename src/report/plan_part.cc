@@ -133,7 +133,7 @@ std::vector<Block> remarks_of(const Json& plan) {
     add_remark(fmt::format(
         "assay train cannot run this job: {}. The plan below is for software that can.", refused));
   }
-  for (const char* key : {"recompute_why", "schedule_why"}) {
+  for (const char* key : {"framework_why", "recompute_why", "schedule_why"}) {
     if (const std::string why = text_in(plan, key); !why.empty()) add_remark(why + ".");
   }
   for (const Json& line : list_in(plan, "extrapolations")) {

@@ -137,9 +137,11 @@ TEST(PlanPart, HasTheAnswerFirstAndEverySection) {
 
 TEST(PlanPart, SaysWhatTheSoftwareDoesNotHave) {
   Json json = plan();
+  json["framework_why"] = "no such layout";
   json["recompute_why"] = "no such policy";
   json["schedule_why"] = "no such schedule";
   const std::string text = text_of(made({.plan = json}));
+  EXPECT_THAT(text, HasSubstr("no such layout."));
   EXPECT_THAT(text, HasSubstr("no such policy."));
   EXPECT_THAT(text, HasSubstr("no such schedule."));
 }

@@ -140,7 +140,11 @@ class Reader {
     if constexpr (requires { FieldType<T>::magnitude(*parsed); }) {
       const double size = FieldType<T>::magnitude(*parsed);
       if ((key.min && size < *key.min) || (key.max && size > *key.max)) {
-        const std::string expected = WithUnit<T> ? "a value greater than 0" : expectation<T>(key);
+        std::string expected;
+        if constexpr (WithUnit<T>)
+          expected = "at least " + FieldType<T>::text(T(1));  // of its unit, as schema.cc has it
+        else
+          expected = expectation<T>(key);
         error_ = base::usage_error(
             value.origin().text(),
             fmt::format("{}: expected {}, got {}", path, expected, FieldType<T>::text(*parsed)));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include "base/json.h"
 #include "base/testing/temp_dir.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "support/process.h"
 
 namespace assay {
@@ -288,6 +290,36 @@ TEST(PlanCli, RecomputationIsNamedAsItWasAskedFor) {
                                        "such policy; \"selective\" is the nearest"));
 }
 
+TEST(PlanCli, ALayoutThatTheSoftwareDoesNotHaveIsPlannedForOtherSoftware) {
+  for (const auto& [degree, name] : {std::pair("cp", "context"), std::pair("pp", "pipeline")}) {
+    std::vector<std::string> job = {kJob, "--set", fmt::format("layout={{{}=8}}", degree)};
+    const std::string lacks =
+        fmt::format("layout.{}: nanochat has no {} parallelism", degree, name);
+    const Json json = plan_json(job);
+    EXPECT_EQ(json["framework"], "megatron-core");
+    EXPECT_EQ(json["framework_why"], lacks + ": megatron-core is planned");
+    EXPECT_THAT(plan(job).out, HasSubstr("run by megatron-core: "));
+    EXPECT_THAT(plan(job).out, HasSubstr("\n" + lacks + ": megatron-core is planned\n"));
+    job.insert(job.end(), {"--framework", "nanochat"});
+    refused(job, fmt::format("{}; set layout.{}=1, or name software that has it: megatron-core",
+                             lacks, degree));
+  }
+  refused({"llama3-13b-h200x32", "--framework", "llm.c"},
+          "layout.tp: llm.c has no tensor parallelism; set layout.tp=1, or name software that has "
+          "it: megatron-core");
+  EXPECT_EQ(plan_json({kJob})["framework_why"], "");
+}
+
+TEST(PlanCli, ASearchOffersWhatTheSoftwareHas) {
+  const Json found = plan_json({kJob, "--search"});
+  for (const Json& one : found["candidates"]) {
+    for (const char* degree : {"tp", "pp", "cp"}) EXPECT_EQ(one["layout"][degree], 1);
+  }
+  EXPECT_GT(found["candidates"].size(), 0U);
+  EXPECT_THAT(found["rejected"].dump(),
+              HasSubstr("layout.pp: nanochat has no pipeline parallelism"));
+}
+
 TEST(PlanCli, AScheduleThatTheSoftwareDoesNotHaveIsNamed) {
   const auto asks = [](const std::string& framework) {
     return std::vector<std::string>{"llama3-13b-h200x32",
@@ -363,6 +395,34 @@ TEST(PlanCli, AFolderThatCannotBeWrittenIsFoundBeforeAnythingIsPrinted) {
     EXPECT_THAT(outcome.out, IsEmpty());
     EXPECT_THAT(outcome.err, HasSubstr("/dev/null/charts: cannot be written"));
   }
+}
+
+TEST(PlanCli, AFileThatCannotBeWrittenIsFoundBeforeAnythingIsComputed) {
+  base::testing::TempDir directory;
+  const std::string rows = directory.path() / "rows.csv";  // is read later
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"llama3-13b-h200x32", "--search"}, {"--calibrate", rows}}) {
+    for (const auto& [file, says] :
+         {std::pair("/dev/null/best.toml", "cannot be written"), std::pair("/", "is a folder")}) {
+      auto with_output = arguments;
+      with_output.insert(with_output.end(), {"-o", file});
+      const auto outcome = plan(with_output);
+      EXPECT_NE(outcome.exit_code, 0);
+      EXPECT_THAT(outcome.out, IsEmpty());
+      EXPECT_THAT(outcome.err, HasSubstr(std::string("assay: ") + file + ": " + says));
+    }
+  }
+}
+
+TEST(PlanCli, ARunWithoutEnoughStepsIsNoMeasurement) {
+  base::testing::TempDir directory;
+  const std::string file = directory.path() / "metrics.jsonl";
+  std::ofstream(file).flush();
+  refused({kJob, "--calibrate", file},
+          file + ": has no steps; give the metrics.jsonl of assay train");
+  std::ofstream(file) << "{\"seconds\": 1}\n";
+  refused({kJob, "--calibrate", file},
+          file + ": has only 1 step, and the first 3 are warm-up; train a little longer");
 }
 
 TEST(PlanCli, EnergyIsInReadableUnits) {
@@ -780,6 +840,22 @@ TEST(PlanCli, AGivenStepTakesThePlaceOfThePredictedOne) {
   EXPECT_EQ(json["step_low_s"], 0.3);
   EXPECT_NEAR(json["tokens_per_s"].get<double>(), 524'288 / 0.3, 1);
   EXPECT_GT(json["predicted"]["step_s"].get<double>(), 0.6);
+  const std::string text = plan({kJob, "--step-time", "0.3"}).out;
+  EXPECT_THAT(text, HasSubstr("\n\nstep 0.3 s, as given; 1,747,627 tokens/s (predicted: 0.7"));
+  EXPECT_THAT(plan({"demo", "--step-time", "2"}).out,
+              HasSubstr("\nstep 2 s, as given; 1,024 tokens/s\n"));
+}
+
+// Not cut off: pages of `assay report` and JSON readers round as well.
+TEST(PlanCli, RatesAreRounded) {
+  const Json json = plan_json({kJob});
+  const double rate = json["tokens_per_s"];
+  const auto text = [](double value) { return base::grouped(std::llround(value)); };
+  EXPECT_THAT(plan({kJob}).out, HasSubstr("run by nanochat: " + text(rate) + " tokens/s, " +
+                                          text(rate / 8) + " per device\n"));
+  for (const Json& point : json["scaling"]) {
+    EXPECT_THAT(plan({kJob}).out, HasSubstr(" " + text(point["tokens_per_s"]) + " "));
+  }
 }
 
 TEST(PlanCli, TablesFitAHundredColumns) {

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -197,10 +194,7 @@ base::Result<void> check_exports(const std::vector<std::string>& files,
     if (fs::is_directory(target, error)) {
       return base::fail(base::usage_error("--export", fmt::format("'{}' is a folder", file)));
     }
-    const fs::path written = fs::exists(target, error) ? target : target.parent_path();
-    if (::access(written.c_str(), written == target ? W_OK : W_OK | X_OK) != 0) {
-      return base::fail(base::system_error(file, "cannot be written", errno));
-    }
+    ASSAY_TRY_VOID(base::check_output(target, file));
   }
   return {};
 }

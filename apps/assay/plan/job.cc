@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "assay/plan/modes.h"
 #include "assay/plan/pictures.h"
@@ -13,6 +14,7 @@
 #include "base/text.h"
 #include "plan/rank_footprints.h"
 #include "plan/search/layouts.h"
+#include "plan/software_layouts.h"
 #include "spec/enum_names.h"
 #include "spec/presets.h"
 
@@ -217,12 +219,21 @@ base::Result<JobPlan> make_job_plan(const PlanOptions& options) {
   const plan::PlanInputs inputs = calibration.inputs(assumed);
   ASSAY_TRY(spec::Loaded loaded, load_job(options));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
-  const plan::Framework framework = assumed.framework.value_or(
-      plan::framework_instead(job).value_or(plan::framework_of(job, assumed)));
+  const plan::Framework usual = plan::framework_of(job, assumed);
+  auto instead = assumed.framework ? std::nullopt : plan::framework_instead(job);
+  std::string framework_why;
+  if (const auto able = assumed.framework ? std::nullopt : plan::framework_for_layout(job)) {
+    instead = able;
+    framework_why =
+        fmt::format("{}: {} is planned", plan::missing_in(usual, job.layout), plan::to_text(*able));
+  }
+  const plan::Framework framework = instead.value_or(usual);
   ASSAY_TRY_VOID(plan::check_precision(job, framework));
+  ASSAY_TRY_VOID(plan::check_layout_run(framework, job));
   JobPlan plan{.plan = plan::plan_of(loaded.name, job, inputs)};
   plan.loaded = std::move(loaded);
   plan.asked_recompute = recompute_in(options.sets);
+  plan.framework_why = std::move(framework_why);
   plan.memory_intervals = calibration.memory_intervals;
   plan.constants_file = options.constants;
   plan.known_errors = known_errors(calibration, options.constants, plan.job().model.is_moe());

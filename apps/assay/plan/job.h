@@ -34,6 +34,7 @@ struct JobPlan {
   std::string constants_file;                   // of --constants; empty for those shipped
   std::string known_errors;     // of predicted steps: a sentence about the constants in use
   std::string asked_recompute;  // as the job or --set spells it
+  std::string framework_why;    // where it is not the default for the model; else empty
   // Where the time of a step and the length of training are known:
   std::optional<plan::RunTime> run;
   bool step_given = false;  // by --step-time, not predicted

@@ -137,7 +137,7 @@ base::Result<void> check_job_output(const PlanOptions& options) {
     return base::fail(base::usage_error("--output", "is the job itself, which the new one extends",
                                         "name another file"));
   }
-  return {};
+  return base::check_output(options.out, base::printable(options.out));
 }
 
 base::Result<void> write_job(const Session& session, const PlanOptions& options,
@@ -152,8 +152,12 @@ base::Result<void> write_job(const Session& session, const PlanOptions& options,
   const std::string path = path_of(options.out);
   const std::string draft = fmt::format("{}.{}.new", path, ::getpid());
   const std::string kept = fmt::format("{}.{}.old", path, ::getpid());
-  ASSAY_TRY_VOID(
-      base::write_file(draft, job_toml(base_job, job, best, has_more ? plan_command(again) : "")));
+  auto drafted =
+      base::write_file(draft, job_toml(base_job, job, best, has_more ? plan_command(again) : ""));
+  if (!drafted) {
+    drafted.error().where = options.out;
+    return drafted;
+  }
   // In its place, for what was there may be what the job extends.
   std::error_code failed;
   const bool replaces = fs::exists(path, failed);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "assay/shared/spec_summary.h"
+#include "base/figure.h"
 #include "base/text.h"
 #include "spec/enum_names.h"
 
@@ -262,14 +263,28 @@ std::string fit_line(const JobPlan& plan) {
   return text + "\n";
 }
 
+std::string predicted_step(const plan::PlannedStep& step) {
+  return fmt::format("{:.4g} s, 80 % interval {:.4g} to {:.4g}", step.time.total.count(),
+                     step.low().count(), step.high().count());
+}
+
+// What follows, hours and money, is of this step.
+std::string given_step(const JobPlan& plan) {
+  const double step = plan.run->step.count();
+  return fmt::format(
+      "step {:.6g} s, as given; {} tokens/s{}\n", step,
+      base::figure(static_cast<double>(plan.plan.tokens_per_step) / step),
+      plan.plan.step ? fmt::format(" (predicted: {})", predicted_step(*plan.plan.step)) : "");
+}
+
 // What most people read: the step, how long it all takes, what it costs, whether it fits.
 void print_answer(const Session& session, const JobPlan& plan) {
   std::string text;
-  if (plan.plan.step) {
-    const plan::PlannedStep& step = *plan.plan.step;
-    text += fmt::format("step {:.4g} s, 80 % interval {:.4g} to {:.4g}; {} tokens/s\n",
-                        step.time.total.count(), step.low().count(), step.high().count(),
-                        grouped(static_cast<std::int64_t>(step.tokens_per_s)));
+  if (plan.step_given) {
+    text += given_step(plan);
+  } else if (plan.plan.step) {
+    text += fmt::format("step {}; {} tokens/s\n", predicted_step(*plan.plan.step),
+                        base::figure(plan.plan.step->tokens_per_s));
   }
   if (plan.run) {
     text += fmt::format("{} hours\n", figure(plan.run->total().count() / 3600));

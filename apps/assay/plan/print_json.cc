@@ -152,6 +152,7 @@ Json plan_json(const JobPlan& plan) {
   std::string room = room_for_experts(plan);  // in lines, for a terminal
   std::replace(room.begin(), room.end(), '\n', ' ');
   json["room_for_experts"] = std::move(room);
+  json["framework_why"] = plan.framework_why;
   json["recompute_why"] = why_recomputed(plan);
   json["schedule_why"] = why_scheduled(plan);
   json["parts"] = nullptr;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "assay/plan/print.h"
+#include "base/figure.h"
 #include "base/text.h"
 #include "plan/model/software.h"
 #include "plan/search/layouts.h"
@@ -121,10 +122,8 @@ void print_scaling(const Session& session, const JobPlan& plan) {
       table.row({devices, layout, "-", "-", "-", "-", "-", gib(made.memory.total()) + " too much"});
       continue;
     }
-    table.row({devices, layout, seconds(made.step.total),
-               grouped(static_cast<std::int64_t>(made.tokens_per_second)),
-               grouped(static_cast<std::int64_t>(made.tokens_per_second /
-                                                 static_cast<double>(point.devices))),
+    table.row({devices, layout, seconds(made.step.total), base::figure(made.tokens_per_second),
+               base::figure(made.tokens_per_second / static_cast<double>(point.devices)),
                point.of_ideal > 0 ? percent(point.of_ideal) : "-", percent(made.mfu),
                gib(made.memory.total())});
   }
@@ -157,9 +156,9 @@ void print_step(const Session& session, const JobPlan& plan) {
   session.print(fmt::format(
       "run by {}{}: {} tokens/s, {} per device\n",
       plan.plan.refused.empty() || plan.plan.framework != "assay" ? "" : "software like ",
-      plan.plan.framework, grouped(static_cast<std::int64_t>(step.tokens_per_s)),
-      grouped(
-          static_cast<std::int64_t>(step.tokens_per_s / static_cast<double>(plan.plan.ranks)))));
+      plan.plan.framework, base::figure(step.tokens_per_s),
+      base::figure(step.tokens_per_s / static_cast<double>(plan.plan.ranks))));
+  if (!plan.framework_why.empty()) session.print(plan.framework_why + "\n");
   if (const std::string why = why_scheduled(plan); !why.empty()) session.print(why + "\n");
   session.print(fmt::format(
       "MFU {} % without the embedding's parameters, {} % with them; clock {} % of full\n",

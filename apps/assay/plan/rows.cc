@@ -231,9 +231,15 @@ base::Result<plan::Row> measured_run(const std::string& path, const plan::Work& 
     }
     seconds.push_back(found->get<double>());
   }
+  if (seconds.empty()) {
+    return base::fail(
+        base::usage_error(path, "has no steps", "give the metrics.jsonl of assay train"));
+  }
   if (seconds.size() <= kWarmUp) {
     return base::fail(base::usage_error(
-        path, fmt::format("has only {} steps, of which {} are warm-up", seconds.size(), kWarmUp),
+        path,
+        fmt::format("has only {}, and the first {} are warm-up",
+                    base::counted(static_cast<std::int64_t>(seconds.size()), "step"), kWarmUp),
         "train a little longer"));
   }
   const double median = base::median({seconds.begin() + kWarmUp, seconds.end()});
@@ -290,6 +296,8 @@ base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions
 }
 
 base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOptions& options) {
+  if (!options.out.empty())
+    ASSAY_TRY_VOID(base::check_output(options.out, base::printable(options.out)));
   std::vector<plan::Row> rows;
   const bool own = !options.job.empty();
   ASSAY_TRY(const plan::Calibration calibration,

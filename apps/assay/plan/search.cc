@@ -88,8 +88,7 @@ base::Result<plan::SearchChoices> choices_of(const PlanOptions& options) {
 
 std::string hours(base::Seconds time) {
   const double h = time.count() / kHour;
-  return fmt::format("{}",
-                     h < 1000 ? fmt::format("{:.3g}", h) : grouped(static_cast<std::int64_t>(h)));
+  return fmt::format("{}", h < 1000 ? fmt::format("{:.3g}", h) : grouped(std::llround(h)));
 }
 
 std::string dollars(const base::Money& money) {

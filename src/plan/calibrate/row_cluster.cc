@@ -21,8 +21,8 @@ constexpr base::BytesPerSecond kMostPcie(64e9);  // generation 5, 16 lanes
 
 // "GB200-NVL36", "NVL8 domain"; else what the card is built into.
 std::int64_t domain_of(const RowFields& row, const CardSheet& sheet) {
-  for (const std::string& text : {row.gpu_type, row.notes}) {
-    const auto said = number_after(text, "NVL", true);
+  for (const std::string& text : {lower_case(row.gpu_type), row.lower_notes}) {
+    const auto said = number_after(text, "nvl", true);
     if (said && *said >= 2 && *said <= kLargestDomain) return static_cast<std::int64_t>(*said);
   }
   return sheet.domain;
@@ -30,16 +30,16 @@ std::int64_t domain_of(const RowFields& row, const CardSheet& sheet) {
 
 spec::LinkSpec row_link(const RowFields& row, const CardSheet& sheet, std::int64_t per_node) {
   const auto nominal = row.intra_bw ? base::BytesPerSecond(*row.intra_bw * 1e9) : sheet.link;
-  // "NVL": in pairs; "GB200-NVL72": through switches, as every GB200 and GB300.
   const bool switched = sheet.domain > 0;
-  const bool pairs = !switched && (contains(row.gpu_type, "NVL") || contains(row.notes, "pairs"));
+  const std::int64_t bridged = bridged_cards(row.gpu_type);
+  const bool pairs = !switched && (bridged > 0 || contains(row.lower_notes, "pairs"));
   spec::LinkSpec link{.bandwidth = nominal};
   link.pcie = std::min(nominal, kMostPcie);
   if (nominal < (pairs ? kLeastBridge : kLeastNvlink)) {
     link.kind = spec::LinkKind::kPcie;
   } else if (pairs) {
     link.kind = spec::LinkKind::kNvlinkGroups;
-    link.group = 2;
+    link.group = std::max<std::int64_t>(bridged, 2);
   } else {
     const bool direct = !switched && per_node <= kDirectlyLinked;
     link.kind = direct ? spec::LinkKind::kNvlinkMesh : spec::LinkKind::kNvswitch;
@@ -60,7 +60,7 @@ spec::ClusterSpec row_cluster(const RowFields& row, const CardSheet& sheet) {
   cluster.network.bandwidth = network * static_cast<double>(cluster.devices_per_node);
   cluster.network.ports = cluster.devices_per_node;
   // Boards of eight say where their cards hang; cards in slots need two sockets for more than four.
-  const bool slots = contains_any(lower_case(row.gpu_type), {"pcie", "nvl"});
+  const bool slots = contains(lower_case(row.gpu_type), "pcie") || bridged_cards(row.gpu_type) > 0;
   if (contains_any(row.lower_notes, {"one numa", "single numa"}))
     cluster.numa_nodes = 1;
   else if (contains(row.lower_notes, "two numa") ||

@@ -34,7 +34,12 @@ TEST(RowCluster, LinksFollowFromTheCard) {
   EXPECT_EQ(tiers_of_row("H100-PCIe-80GB", 8), (Kinds{kPcie, kSockets, kNetwork}));
   EXPECT_EQ(tiers_of_row("H100-PCIe-80GB", 8, "one numa node"), (Kinds{kPcie, kNetwork}));
   EXPECT_EQ(tiers_of_row("H100-NVL-94GB", 8), (Kinds{kNvlink, kPcie, kSockets, kNetwork}));
+  EXPECT_EQ(tiers_of_row("h200 nvl", 8), (Kinds{kNvlink, kPcie, kSockets, kNetwork}));
+  EXPECT_EQ(tiers_of_row("H200-NVL4", 4), (Kinds{kNvlink, kNetwork}));
   EXPECT_EQ(tiers_of_row("GB200-NVL72", 4), (Kinds{kNvlink, kNetwork}));
+  // NVIDIA's name for the board of eight B300, which have two dies each.
+  EXPECT_EQ(tiers_of_row("B300-NVL16", 8), (Kinds{kNvlink, kNetwork}));
+  EXPECT_EQ(tiers_of_row("B200-NVL8", 8), (Kinds{kNvlink, kNetwork}));
 }
 
 // Boards of eight have switches, boards of four direct links: two cards have a third of those.
@@ -91,7 +96,8 @@ TEST(RowCluster, DomainsOfNvlinkReachBeyondNodes) {
   };
   for (const std::string card : {"GB200", "GB300", "GB300-NVL72"})
     EXPECT_LT(seconds(card, 64), 1.1 * seconds(card, 4) * (63.0 / 64) / (3.0 / 4)) << card;
-  EXPECT_GT(seconds("GB200-NVL8", 16), 1.5 * seconds("GB200-NVL8", 8));
+  for (const std::string card : {"GB200-NVL8", "gb200-nvl8"})
+    EXPECT_GT(seconds(card, 16), 1.5 * seconds(card, 8)) << card;
   EXPECT_GT(seconds("B300", 8), 1.5 * seconds("B300", 4));
 }
 

@@ -16,25 +16,9 @@ constexpr double kFlashMegatron = 2023.5;
 // Of the launches around experts, graphs of layers replay the router and what prepares dispatch.
 constexpr double kGraphedRouters = 0.3;
 
-// Of tables with a column for it.
-std::optional<Framework> framework_in_column(const RowFields& row) {
-  const std::string& name = row.framework;
-  if (name.empty()) return std::nullopt;
-  if (contains_any(name, {"nemo", "bridge"}) && !contains(name, "automodel"))
-    return Framework::kMegatronBridge;
-  if (contains_any(name, {"llm.q", "llmq"})) return Framework::kLlmq;
-  if (contains_any(name, {"maxtext", "paxml", "jax", "xla", "levanter", "easylm"}))
-    return Framework::kXla;
-  if (contains_any(name, {"assay"})) return Framework::kAssay;
-  // Megatron without "core" of this time is Core all the same; "megatron-deepspeed" is not.
-  if (contains_any(name, {"megatron", "primus"}) && !contains(name, "deepspeed"))
-    return Framework::kMegatronCore;
-  return std::nullopt;
-}
-
 bool is_compiled(const RowFields& row) {
-  return row.compile == "yes" || row.compile == "true" || contains(row.compile, "torch.compile") ||
-         contains(row.compile, "inductor");
+  return row.framework == "torch-compiled" || says_yes(row.compile) ||
+         contains_any(row.compile, {"torch.compile", "inductor"});
 }
 
 // PyTorch as its trainers run it.
@@ -42,11 +26,9 @@ Framework torch_framework(const RowFields& row) {
   return is_compiled(row) ? Framework::kTorchCompiled : Framework::kTorch;
 }
 
-std::optional<Framework> framework_in_text(const RowFields& row) {
-  const std::string& text = row.software;
-  if (const auto named = framework_in_column(row)) return named;
+std::optional<Framework> framework_in_text(const RowFields& row, const std::string& text) {
   if (contains(text, "zero-3") && !contains_any(text, {"torch", "fsdp"})) return Framework::kZero3;
-  if (contains(text, "nanochat") || contains(row.model, "nanochat")) return Framework::kNanochat;
+  if (contains(text, "nanochat")) return Framework::kNanochat;
   if (contains(text, "llm.c")) return Framework::kLlmc;
   if (contains_any(text, {"foundry", "full_shard", "shard_grad_op"})) return Framework::kFoundry;
   if (contains_any(text, {"nemo container", "megatron-bridge", "nemo 2", "performance_summary"}) &&
@@ -62,6 +44,25 @@ std::optional<Framework> framework_in_text(const RowFields& row) {
     return Framework::kMegatronCore;
   if (contains_any(text, {"megatron", "no flash"})) return Framework::kMegatron;
   if (contains(text, "kempner")) return Framework::kKempner;
+  return std::nullopt;
+}
+
+// Of tables with a column for it.
+std::optional<Framework> framework_in_column(const RowFields& row) {
+  const std::string& name = row.framework;
+  if (name.empty()) return std::nullopt;
+  if (contains_any(name, {"nemo", "bridge"}) && !contains(name, "automodel"))
+    return Framework::kMegatronBridge;
+  if (contains_any(name, {"llm.q", "llmq"})) return Framework::kLlmq;
+  if (contains_any(name, {"maxtext", "paxml", "jax", "xla", "levanter", "easylm"}))
+    return Framework::kXla;
+  if (contains_any(name, {"assay"})) return Framework::kAssay;
+  // Megatron without "core" of this time is Core all the same; "megatron-deepspeed" is not.
+  if (contains_any(name, {"megatron", "primus"}) && !contains(name, "deepspeed"))
+    return Framework::kMegatronCore;
+  if (const auto said = framework_in_text(row, name)) return said;
+  // "torch", "PyTorch FSDP"; of names with PyTorch behind them, source and notes say more.
+  if (name.starts_with("torch") || name.starts_with("pytorch")) return torch_framework(row);
   return std::nullopt;
 }
 
@@ -85,7 +86,9 @@ Framework probable_framework(const RowFields& row, bool moe) {
 }  // namespace
 
 RowFramework row_framework(const RowFields& row, bool moe) {
-  if (const auto named = framework_in_text(row)) return {*named, ""};
+  if (const auto named = framework_in_column(row)) return {*named, ""};
+  if (contains(row.model, "nanochat")) return {Framework::kNanochat, ""};
+  if (const auto named = framework_in_text(row, row.software)) return {*named, ""};
   // Pipelines that are said to shard their gradients "as FSDP" are not PyTorch's FSDP.
   const bool shards_weights = !row.fsdp || *row.fsdp > 1;
   if (contains(row.software, "torch") || (contains(row.software, "fsdp") && shards_weights))
@@ -121,16 +124,16 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
   else if (contains_any(text, {"flash attention", "flash-attn", "flashattention"}))
     s.flash = true;
   if (!s.flash || contains_any(text, {"flash-attn-3", "cudnn"})) s.old_attention = false;
-  if (contains_any(text, {"zero-1", "distributed optimizer"}) || contains(row.zero, "1") ||
+  if (states_any(text, {"zero-1", "distributed optimizer"}) || contains(row.zero, "1") ||
       contains(row.zero, "2")) {
     s.shards_optimizer = true;
   }
-  if (contains(row.async_tp, "yes") || contains(row.async_tp, "userbuffers") ||
+  if (says_yes(row.async_tp) || contains(row.async_tp, "userbuffers") ||
       contains_any(text, {"async tp", "async-tp", "asynctp", "tp overlap", "tp/dp overlap",
                           "tp comm overlap", "tp_comm_overlap"})) {
     s.overlaps_tensor = true;
   }
-  if (contains_any(text, {"full_iteration", "full-iteration", "full iteration"}))
+  if (states_any(text, {"full_iteration", "full-iteration", "full iteration"}))
     s.graphed = s.graphed_experts = 1;
   else if (contains_any(text, {"no cuda graphs"}))
     s.graphed = 0;
@@ -138,23 +141,23 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
     s.graphed = kGraphedLayers;
     s.graphed_experts = kGraphedRouters;
   }
-  const bool hides = contains_any(text, {"a2a_overlap=true", "ep overlap", "ep comm overlap",
-                                         "ep communication overlap", "dualpipe"}) &&
+  const bool hides = states_any(text, {"a2a_overlap=true", "ep overlap", "ep comm overlap",
+                                       "ep communication overlap", "dualpipe", "dualpipev"}) &&
                      !contains_any(text, {"no ep overlap", "ep overlap off"});
   if (hides || contains(row.schedule, "dualpipe")) s.overlaps_experts = true;
-  if (contains(text, "shard_grad_op")) s.gathers_once = true;
-  if (contains(text, "mp=default")) s.gradient_bytes = 4;
-  if (contains(text, "pure")) {
+  if (states(text, "shard_grad_op")) s.gathers_once = true;
+  if (states(text, "mp=default")) s.gradient_bytes = 4;
+  if (states_any(text, {"mp=pure", "pure bf16", "pure fp16", "pure_bf16", "pure half"})) {
     s.pure_bf16 = true;
     s.optimizer_traffic = kPureTraffic;
   }
-  s.drops_tokens = contains_any(row.model, {"tokendrop"}) || contains(text, "tokendrop");
+  s.drops_tokens = contains(row.model, "tokendrop") || states(text, "tokendrop");
   const bool hidden_before = s.overlaps_experts;
   add_release(release, shape.is_moe(), card, s);
   if (contains(text, "overlap off")) s.overlaps_experts = hidden_before;
   if (contains(text, "no permute fusion")) s.early_experts = shape.is_moe() && s.graphed < 1;
-  if (contains(text, "alltoall")) s.sends_tokens_once = false;
-  if (contains_any(text, {"hybridep", "deepep", "hai-llm"})) s.sends_tokens_once = true;
+  if (states_any(text, {"alltoall", "alltoallv"})) s.sends_tokens_once = false;
+  if (states_any(text, {"hybridep", "deepep", "hai-llm"})) s.sends_tokens_once = true;
   // With a capacity nothing waits for counts of tokens.
   if (s.drops_tokens) s.graphed_experts = std::max(s.graphed_experts, kGraphedLayers);
   s.unbatched_experts =

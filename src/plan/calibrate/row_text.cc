@@ -40,6 +40,34 @@ double number_of(std::string_view digits) {
   return value;
 }
 
+// Letters and digits; "use_lora" has the word "lora".
+bool is_letter(char c) {
+  return is_word(c) && c != '_';
+}
+
+bool ends_with_word(std::string_view text, std::string_view word) {
+  return text.ends_with(word) &&
+         (text.size() == word.size() || !is_letter(text[text.size() - word.size() - 1]));
+}
+
+bool is_denied(std::string_view before) {
+  const std::size_t blanks = before.size();
+  while (!before.empty() && is_blank(before.back())) before.remove_suffix(1);
+  if (before.size() == blanks) return false;
+  return ends_with_word(before, "no") || ends_with_word(before, "not") ||
+         ends_with_word(before, "without");
+}
+
+bool is_off(std::string_view behind) {
+  if (!behind.starts_with('=')) return false;
+  behind.remove_prefix(1);
+  for (const std::string_view off : {"false", "no", "off", "none", "0"}) {
+    if (behind.starts_with(off) && (behind.size() == off.size() || !is_word(behind[off.size()])))
+      return true;
+  }
+  return false;
+}
+
 // Where a match of `piece` that begins at `at` ends; ? is one character or none.
 std::optional<std::size_t> piece_end(std::string_view text, std::size_t at,
                                      std::string_view piece) {
@@ -88,6 +116,34 @@ bool contains(std::string_view text, std::string_view word) {
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](std::string_view word) { return contains(text, word); });
+}
+
+std::optional<std::size_t> stated_at(std::string_view text, std::string_view phrase) {
+  for (std::size_t at = text.find(phrase); at != std::string_view::npos;
+       at = text.find(phrase, at + 1)) {
+    const std::string_view before = text.substr(0, at);
+    const std::string_view behind = text.substr(at + phrase.size());
+    const bool inside = (!before.empty() && is_letter(before.back())) ||
+                        (!behind.empty() && is_letter(behind.front()));
+    if (!inside && !is_denied(before) && !is_off(behind)) return at;
+  }
+  return std::nullopt;
+}
+
+bool states(std::string_view text, std::string_view phrase) {
+  return stated_at(text, phrase).has_value();
+}
+
+bool states_any(std::string_view text, std::initializer_list<std::string_view> phrases) {
+  return std::any_of(phrases.begin(), phrases.end(),
+                     [&](std::string_view phrase) { return states(text, phrase); });
+}
+
+bool says_yes(std::string_view field) {
+  for (const std::string_view yes : {"yes", "true", "on", "1"}) {
+    if (field.starts_with(yes) && ends_word(field, yes.size())) return true;
+  }
+  return false;
 }
 
 std::string_view family_of(std::string_view source) {

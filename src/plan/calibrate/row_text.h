@@ -14,6 +14,15 @@ std::string lower_case(std::string_view text);
 bool contains(std::string_view text, std::string_view word);
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> words);
 
+// Whether the text says so: the phrase in lower case, between other words, and neither denied by
+// "no", "not" or "without" just before it nor switched off just behind it ("lora=false").
+bool states(std::string_view text, std::string_view phrase);
+std::optional<std::size_t> stated_at(std::string_view text, std::string_view phrase);
+bool states_any(std::string_view text, std::initializer_list<std::string_view> phrases);
+
+// Whether a column in lower case is a yes: "yes (userbuffers)", "true", "on", "1".
+bool says_yes(std::string_view field);
+
 // Of a source: its first two words, which sources of one project share.
 std::string_view family_of(std::string_view source);
 

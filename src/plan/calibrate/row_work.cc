@@ -40,13 +40,15 @@ void note(std::string& notes, std::string_view more) {
 void add_window(const RowFields& row, Framework framework, Shape& shape) {
   double window = 0;
   const std::string_view notes = row.lower_notes;
-  if (const std::size_t at = notes.find("window"); at != std::string_view::npos) {
-    window = number_after(notes.substr(at), "s=", false).value_or(0);
+  if (const auto at = stated_at(notes, "window")) {
+    // "window SSSL S=1024": behind the word, in the same clause
+    const std::string_view clause = notes.substr(*at, notes.find_first_of(";,", *at) - *at);
+    window = number_after(clause, "s=", true).value_or(0);
     // "S=1024 (runs 1 to 4) / 768 (run5 …)": the second of two
     if (window > 0 && contains_any(row.source, {"run5", "run6"})) {
-      const std::size_t later = notes.find(" (run5", at);
+      const std::size_t later = notes.find(" (run5", *at);
       const std::size_t slash = notes.substr(0, later).rfind("/ ");
-      if (later != std::string_view::npos && slash != std::string_view::npos && slash > at)
+      if (later != std::string_view::npos && slash != std::string_view::npos && slash > *at)
         window = number_after(notes.substr(slash), "/ ", false).value_or(window);
     }
   }
@@ -155,6 +157,13 @@ std::string impossible_precision(const RowFields& row, const CardSheet& sheet) {
                      base::shortened(base::printable(row.precision), 40));
 }
 
+// Empty, or why ranks cannot have as many experts each.
+std::string uneven_experts(const RowFields& row, const Shape& shape) {
+  const double ep = row.ep.value_or(1);
+  if (ep <= 1 || ep > shape.experts || std::fmod(shape.experts, ep) == 0) return {};
+  return fmt::format("ep: {} ranks of {} experts", ep, shape.experts);
+}
+
 // What does not depend on the layout. Empty, or why there is no such work.
 std::string add_all_but_layout(const RowFields& row, const CardSheet& sheet, Framework framework,
                                Work& work) {
@@ -172,8 +181,8 @@ std::string add_all_but_layout(const RowFields& row, const CardSheet& sheet, Fra
   work.fp4 = contains(row.precision, "fp4");
   work.fp8 = work.fp4 || contains_any(row.precision, {"fp8", "float8"});
   work.fp8_by_row = contains(row.precision, "row");
-  work.lora = contains(row.software, "lora");
-  work.muon = framework == Framework::kNanochat || contains(row.software, "muon") ||
+  work.lora = states_any(row.software, {"lora", "qlora"});
+  work.muon = framework == Framework::kNanochat || states(row.software, "muon") ||
               contains(row.optimizer, "muon");
   work.muon_exchange.stacked = framework == Framework::kNanochat;
   // An embedding, one for every other layer, five stacks of matrices and the head, reduced and
@@ -205,11 +214,11 @@ void add_layout(const RowFields& row, const Degrees& degrees, Work& work) {
       framework == Framework::kTorch || framework == Framework::kTorchCompiled ||
       framework == Framework::kXla;
   // DeepSpeed's ZeRO-2 shares gradients as well.
-  if (contains(row.software, "zero-2") && degrees.fsdp <= 1)
+  if (states(row.software, "zero-2") && degrees.fsdp <= 1)
     work.degrees.gradient_shards = degrees.dp;
   work.degrees.spared_ends = contains(row.lower_notes, "first and last stage have one layer less");
   work.degrees.experts_cut = cuts_experts(row, work);
-  if (contains(row.software, "natural routing")) work.degrees.expert_load = kNaturalLoad;
+  if (states(row.software, "natural routing")) work.degrees.expert_load = kNaturalLoad;
   work.shape.ragged_vocab = !pads_vocabulary(framework) && std::fmod(work.shape.vocab, 8) != 0;
   // The heads of vTrain's grid are as slow as products that are not aligned, whatever its notes
   // assume of the vocabulary (docs/plan-model.md, 6).
@@ -228,6 +237,7 @@ RowWork row_work(const RowFields& row) {
   }
   RowShape shape = row_shape(row);
   if (result.reason = shape.reason; !result.reason.empty()) return result;
+  if (result.reason = uneven_experts(row, shape.shape); !result.reason.empty()) return result;
   const RowFramework software = row_framework(row, shape.shape.is_moe());
   const auto sequences = row_sequences(row);
   const RowLayouts layouts = row_layouts(row, shape.shape, software.framework, sequences);

@@ -149,6 +149,7 @@ TEST(Rows, NonsenseHasAReasonAndNoWork) {
       {"heads,tp", "16,64", "tp: 64 ranks of 16 heads"},
       {"pp", "25", "pp: 25 stages of 24 layers"},
       {"ep", "8", "ep: 8 ranks, and the model is not known to have experts"},
+      {"experts,top_k,ep,dp", "8,2,3,2", "ep: 3 ranks of 8 experts"},
       {"heads", "33", "heads: 33 of a width of 2048"},
       {"ac", "banana", "ac: 'banana' is none of none, selective, full"},
       {"precision", "int3", "precision: 'int3' is none of bf16, fp16, fp8, mxfp8, nvfp4"},
@@ -209,6 +210,57 @@ TEST(Rows, FrameworksAreRecognisedByKeywords) {
     const Row row = row_with("source", source);
     ASSERT_FALSE(row.candidates.empty()) << row.reason;
     EXPECT_EQ(row.candidates[0].software.framework, framework) << source;
+  }
+}
+
+TEST(Rows, AStatedFrameworkIsNotOverriddenByNotes) {
+  const auto software = [](const char* framework, const char* compile) {
+    const Row row =
+        row_with("framework,compile,notes",
+                 fmt::format("{},{},compared with Megatron elsewhere", framework, compile));
+    return row.candidates.at(0).software.framework;
+  };
+  EXPECT_EQ(software("torch", "no"), Framework::kTorch);
+  EXPECT_EQ(software("PyTorch (ROCm)", "yes"), Framework::kTorchCompiled);
+  EXPECT_EQ(software("torch-compiled", ""), Framework::kTorchCompiled);
+  EXPECT_EQ(software("zero-3", ""), Framework::kZero3);
+  EXPECT_EQ(software("my own", ""), Framework::kMegatronCore);
+}
+
+TEST(Rows, NotesSayWordsAndNotTheirParts) {
+  const auto work = [](const char* notes) {
+    const Row row = row_with("framework,dp,notes", fmt::format("torch,8,{}", notes));
+    EXPECT_FALSE(row.candidates.empty()) << row.reason;
+    return row.candidates.empty() ? Work() : row.candidates[0];
+  };
+  EXPECT_TRUE(work("LoRA; rank 16").lora);
+  for (const char* notes :
+       {"exploration of batch sizes", "run in Colorado", "no LoRA", "lora=false"})
+    EXPECT_FALSE(work(notes).lora) << notes;
+  EXPECT_TRUE(work("Muon for the matrices").muon);
+  EXPECT_FALSE(work("AdamW; not Muon").muon);
+  EXPECT_TRUE(work("FULL_SHARD mp=PURE").software.pure_bf16);
+  EXPECT_TRUE(work("pure bf16").software.pure_bf16);
+  EXPECT_FALSE(work("pure FSDP baseline").software.pure_bf16);
+  EXPECT_EQ(work("window S=512; gbs=64").shape.window, 512);
+  EXPECT_EQ(work("window SSSL s=512").shape.window, 512);
+  for (const char* notes : {"no sliding window; gbs=128", "windows=none gbs=128", "no window s=512",
+                            "median of a window of steps; s=512"})
+    EXPECT_EQ(work(notes).shape.window, 0) << notes;
+}
+
+TEST(Rows, ColumnsSayYesInAnyOfItsSpellings) {
+  for (const char* yes : {"yes", "True", "on", "1", "yes (userbuffers)"}) {
+    const Work work = row_with("framework,dp,compile,async_tp", fmt::format("torch,8,{0},{0}", yes))
+                          .candidates.at(0);
+    EXPECT_TRUE(work.software.overlaps_tensor) << yes;
+    EXPECT_TRUE(work.software.compiled) << yes;
+  }
+  for (const char* no : {"no", "false", "0", "not yes", ""}) {
+    const Work work = row_with("framework,dp,compile,async_tp", fmt::format("torch,8,{0},{0}", no))
+                          .candidates.at(0);
+    EXPECT_FALSE(work.software.overlaps_tensor) << no;
+    EXPECT_FALSE(work.software.compiled) << no;
   }
 }
 
@@ -407,6 +459,11 @@ TEST(RowText, Patterns) {
   EXPECT_TRUE(contains_like("llama38b", "llama?3*8b"));
   EXPECT_FALSE(contains_like("llama--38b", "llama?3*8b"));
   EXPECT_FALSE(contains_like("llama3", "llama?3*8b"));
+  EXPECT_TRUE(states("mp=pure, use_lora", "lora"));
+  EXPECT_TRUE(states("no lora before; lora now", "lora"));
+  EXPECT_FALSE(states("without  lora", "lora"));
+  EXPECT_FALSE(states("qlora", "lora"));
+  EXPECT_TRUE(states("volcano lora", "lora"));
   EXPECT_EQ(parameters_in("llama3.1_405b"), 405e9);
   EXPECT_EQ(parameters_in("opt 1.3 b"), 1.3e9);
   EXPECT_FALSE(parameters_in("8bit"));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <string>
 
@@ -136,6 +137,46 @@ std::size_t find_word(std::string_view text, std::string_view word) {
   return at;
 }
 
+std::string upper_case(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper) {
+    if (base::is_lower(c)) c = static_cast<char>(c - 'a' + 'A');
+  }
+  return upper;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  return text;
+}
+
+// "8xH100", "8 x NVIDIA H100": without how many.
+std::string_view without_count(std::string_view upper) {
+  std::string_view rest = upper;
+  while (!rest.empty() && base::is_digit(rest.front())) rest.remove_prefix(1);
+  if (rest.size() == upper.size()) return upper;
+  rest = without_blanks(rest);
+  for (const std::string_view times : {"X", "×", "*"}) {
+    if (rest.starts_with(times)) return without_blanks(rest.substr(times.size()));
+  }
+  return upper;
+}
+
+// Whether it has that much memory: "40GB", "-40"; not "400W", "40 GPUs".
+bool has_memory(std::string_view upper, std::string_view gigabytes) {
+  for (std::size_t at = upper.find(gigabytes); at != std::string_view::npos;
+       at = upper.find(gigabytes, at + 1)) {
+    const std::string_view behind = upper.substr(at + gigabytes.size());
+    const bool inside = (at > 0 && (base::is_digit(upper[at - 1]) || upper[at - 1] == 'X')) ||
+                        (!behind.empty() && base::is_digit(behind.front()));
+    const std::string_view unit = without_blanks(behind);
+    const bool counted = unit.starts_with("GPU") || unit.starts_with("CARD") ||
+                         unit.starts_with('W') || unit.starts_with('X');
+    if (!inside && !counted) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view to_text(Generation generation) {
@@ -150,23 +191,21 @@ std::span<const CardSheet> card_table() {
 
 const CardSheet* find_card(std::string_view name) {
   if (const CardSheet* card = by_name(name)) return card;
-  std::string upper(name);
-  for (char& c : upper) {
-    if (base::is_lower(c)) c = static_cast<char>(c - 'a' + 'A');
-  }
+  const std::string written = upper_case(name);
+  const std::string_view upper = without_count(written);
   const auto has = [&](std::string_view word) { return upper.find(word) != std::string::npos; };
   const auto has_word = [&](std::string_view word) {
     return find_word(upper, word) != std::string_view::npos;
   };
   if (const std::size_t a100 = find_word(upper, "A100"); a100 != std::string_view::npos) {
-    if (upper.find("40", a100 + 4) != std::string::npos)
+    if (has_memory(upper.substr(a100 + 4), "40"))
       return by_name(has("PCIE") ? "A100-PCIe-40GB" : "A100-SXM4-40GB");
     return by_name(has("PCIE") ? "A100-PCIe-80GB" : "A100-SXM4-80GB");
   }
   if (has_word("H100")) {
     if (has("PCIE")) return by_name("H100-PCIe-80GB");
-    if (has("NVL")) return by_name("H100-NVL-94GB");
-    return by_name(has("96") ? "H100-SXM5-96GB" : "H100-SXM5-80GB");
+    if (bridged_cards(upper) > 0) return by_name("H100-NVL-94GB");
+    return by_name(has_memory(upper, "96") ? "H100-SXM5-96GB" : "H100-SXM5-80GB");
   }
   for (const CardWord& known : kCardWords) {
     if (has_word(known.word)) return by_name(known.name);
@@ -177,6 +216,24 @@ const CardSheet* find_card(std::string_view name) {
 std::optional<Card> card_of(std::string_view name) {
   const CardSheet* sheet = find_card(name);
   return sheet == nullptr ? std::nullopt : std::optional(sheet->card);
+}
+
+std::int64_t bridged_cards(std::string_view name) {
+  constexpr std::int64_t kPair = 2;
+  const std::string upper = upper_case(name);
+  const std::size_t at = upper.find("NVL");
+  if (at == std::string::npos) return 0;
+  if (upper.find("PCIE") != std::string::npos) return kPair;  // "A100 PCIe, NVLink bridge"
+  const std::string_view written = upper;
+  if (find_word(without_count(written), "H100") == std::string_view::npos &&
+      find_word(without_count(written), "H200") == std::string_view::npos)
+    return 0;
+  const std::string_view behind = written.substr(at + 3);
+  if (behind.empty() || !(base::is_upper(behind.front()) || base::is_digit(behind.front())))
+    return kPair;
+  std::int64_t cards = 0;
+  std::from_chars(behind.data(), behind.data() + behind.size(), cards);
+  return cards == 2 || cards == 4 ? cards : 0;
 }
 
 bool has_block_scales(const Card& card, bool nvfp4) {

@@ -27,6 +27,10 @@ std::span<const CardSheet> card_table();
 const CardSheet* find_card(std::string_view name);
 std::optional<Card> card_of(std::string_view name);
 
+// How many cards a bridge of NVLink connects: those of "H100 NVL" and "H200-NVL4", which are cards
+// for slots. 0: none. Other names with NVL are of boards and domains: "B300-NVL16", "GB200 NVL72".
+std::int64_t bridged_cards(std::string_view name);
+
 // Whether it multiplies mxfp8, or nvfp4: with a scale for each block of a row. The fp4 of AMD's
 // cards is another one.
 bool has_block_scales(const Card& card, bool nvfp4);

@@ -44,6 +44,16 @@ TEST(Cards, NamesOfRowsAndDrivers) {
       {"AMD_Instinct_MI250X", "MI250X"},
       {"NVIDIA GeForce RTX 4090", "RTX4090"},
       {"Tesla V100-SXM2-32GB", "V100-SXM2-32GB"},
+      {"H100 80GB (96 GPUs)", "H100-SXM5-80GB"},
+      {"H100 96 GB", "H100-SXM5-96GB"},
+      {"A100-SXM-80GB 400W", "A100-SXM4-80GB"},
+      {"A100-40", "A100-SXM4-40GB"},
+      {"8xH100", "H100-SXM5-80GB"},
+      {"8 x NVIDIA B200", "B200-SXM-180GB"},
+      {"4× A100 40GB", "A100-SXM4-40GB"},
+      {"H100 SXM, NVLink", "H100-SXM5-80GB"},
+      {"h100 nvl", "H100-NVL-94GB"},
+      {"B300-NVL16", "B300"},
   };
   for (const auto& [name, sheet] : cases) {
     ASSERT_NE(find_card(name), nullptr) << name;
@@ -54,6 +64,18 @@ TEST(Cards, NamesOfRowsAndDrivers) {
     EXPECT_FALSE(card_of(name)) << name;
   }
   EXPECT_FALSE(card_of(""));
+}
+
+TEST(Cards, BridgesAreOfNvlProducts) {
+  EXPECT_EQ(bridged_cards("NVIDIA H100 NVL"), 2);
+  EXPECT_EQ(bridged_cards("H100-NVL-94GB"), 2);
+  EXPECT_EQ(bridged_cards("h200 nvl"), 2);
+  EXPECT_EQ(bridged_cards("H200-NVL4"), 4);
+  EXPECT_EQ(bridged_cards("A100 PCIe, NVLink bridges"), 2);
+  for (const char* board : {"B300-NVL16", "B200-NVL8", "GB200 NVL72", "GB300-NVL4", "H100 NVLink",
+                            "H100-NVL8", "GH200 NVL2", "H100-SXM5-80GB", ""}) {
+    EXPECT_EQ(bridged_cards(board), 0) << board;
+  }
 }
 
 TEST(Cards, EverySheetIsFoundByItsNameAndComplete) {

@@ -246,6 +246,10 @@ bool has_interleaving(Framework framework) {
          framework == Framework::kMegatron;
 }
 
+bool cuts_models(Framework framework) {
+  return framework != Framework::kNanochat && framework != Framework::kLlmc;
+}
+
 Software software_of(Framework framework, const Card& card) {
   Software s = traits_of(framework, card);
   s.old_attention = s.flash && !has_native_attention(framework) && card.bf16_flops > kMostOfAmpere;

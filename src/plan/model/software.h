@@ -114,6 +114,10 @@ bool has_precision(Framework framework, bool nvfp4);
 bool has_zero_bubble(Framework framework);
 bool has_interleaving(Framework framework);
 
+// Whether it divides a model or its sequences over ranks: by tensor, pipeline, context or expert
+// parallelism. nanochat and llm.c share the optimizer's state at most.
+bool cuts_models(Framework framework);
+
 // As the framework runs by default.
 struct Card;
 Software software_of(Framework framework, const Card& card);

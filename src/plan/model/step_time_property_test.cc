@@ -97,15 +97,16 @@ RC_GTEST_PROP(StepTimeProperty, FasterMemorySlowsNoMoreThanTheClockFalls, ()) {
   RC_ASSERT(no_slower(after.total, before.total * clock));
 }
 
-// With the same watts the clock falls, by a power of the rate that is below one. Both rates must
+// With the same watts the clock falls, by a power of the rate that is below one. All rates must
 // grow: power is derived from bf16's rate, and a larger one alone would lower the clock of fp8's
-// products.
+// and fp4's products.
 RC_GTEST_PROP(StepTimeProperty, FasterTensorCoresNeverSlowEvenWithTheSameWatts, ()) {
   Work work = any_work();
   const Seconds before = seconds(work);
   const double factor = any_factor();
   work.card.bf16_flops = factor * work.card.bf16_flops;
   work.card.fp8_flops = factor * work.card.fp8_flops;
+  work.card.fp4_flops = factor * work.card.fp4_flops;
   RC_ASSERT(no_slower(seconds(work), before));
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/software_layouts.h"
 #include "plan/trainer_rules.h"
 #include "plan/work_of_job.h"
 #include "spec/rules.h"
@@ -71,11 +72,13 @@ class Enumeration {
     found_.rejected.push_back({reason, count});
   }
 
-  // Why this degree alone is impossible, by spec's rules or the trainer's; empty when it is not.
+  // Why this degree alone is impossible, by spec's rules or the software's; empty when it is not.
   std::string broken_by(std::int64_t LayoutSpec::*degree, std::int64_t value) {
     asked_.layout = LayoutSpec{};
     asked_.layout.*degree = value;
     if (const auto checked = spec::check_layout(asked_); !checked) return checked.error().what;
+    if (std::string missing = missing_in(framework_, asked_.layout); !missing.empty())
+      return missing;
     return trainer_.accept(asked_.layout) ? std::string() : trainer_.reason(asked_.layout);
   }
 

@@ -1,5 +1,5 @@
 // Layouts: every way to spread a job over the devices of its cluster that the rules of spec allow,
-// and those of our trainer if that is to run it, and why the others are not possible.
+// and the software that is to run it, and why the others are not possible.
 #pragma once
 
 #include <cstdint>

@@ -94,7 +94,8 @@ inline Degrees any_degrees(const Shape& shape) {
 }
 
 inline Software any_software(const Card& card) {
-  Software s = software_of(static_cast<Framework>(*rc::gen::inRange(0, 12)), card);
+  const auto last = static_cast<int>(framework_names().size());
+  Software s = software_of(static_cast<Framework>(*rc::gen::inRange(0, last)), card);
   s.flash = *rc::gen::arbitrary<bool>();
   s.fused = *rc::gen::arbitrary<bool>();
   s.hostless = *rc::gen::arbitrary<bool>();
@@ -119,6 +120,9 @@ inline spec::ClusterSpec any_nodes_of(const CardSheet& sheet) {
   if (cluster.device.fp8) cluster.device.fp8 = sheet.card.fp8_flops;
   if (kind == LinkKind::kNvlinkGroups) cluster.link.group = 2;
   cluster.link.pcie = base::BytesPerSecond(64 * kGb);
+  // Some of its nodes are one domain of NVLink.
+  if (kind == LinkKind::kNvswitch && *rc::gen::arbitrary<bool>())
+    cluster.link.group = devices * *rc::gen::element(2, 4, 18);
   const auto network = *rc::gen::element(spec::NetworkKind::kInfiniband, spec::NetworkKind::kEfa,
                                          spec::NetworkKind::kEthernet);
   return with_network(cluster, 8, devices * sheet.network.count() / kGb, network);
@@ -137,6 +141,7 @@ inline Work any_work_on(const CardSheet& sheet, const spec::ClusterSpec& cluster
   work.software = any_software(work.card);
   work.recompute = static_cast<RecomputeKind>(*rc::gen::inRange(0, 5));
   work.fp8 = *rc::gen::arbitrary<bool>();
+  work.fp4 = work.fp8 && work.card.fp4_flops.count() > 0 && *rc::gen::arbitrary<bool>();
   work.fp8_by_row = *rc::gen::arbitrary<bool>();
   work.lora = *rc::gen::inRange(0, 4) == 0;
   work.muon = *rc::gen::inRange(0, 4) == 0;
