@@ -191,10 +191,11 @@ StepTime step_time(const Work& work, const Constants& constants) {
     slowest = each * stage.layers + head.total() * head_share + send;
     whole += (degrees.pp - 1) * send;
   }
-  // The products of weights' gradients are as large as those of the forward pass, and half of the
-  // backward pass' launches: of the stages that the slowest one would wait for.
+  // The products of weights' gradients are those of the forward pass, or half of the backward
+  // pass', and half of its launches: of the stages that the slowest one would wait for.
   const double others = (layers - stage.layers) / std::max(1.0, degrees.pp - 1);
-  const double later = std::min(free_backward, layer.forward.products + layer.backward.host / 2);
+  const double products = std::min(layer.forward.products, layer.backward.products / 2);
+  const double later = std::min(free_backward, products + layer.backward.host / 2);
   const double weights = degrees.zero_bubble
                              ? others * shortened_by(later, work, rank, free_forward, free_backward,
                                                      shards.backward, constants)
