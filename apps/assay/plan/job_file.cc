@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "plan/search/layouts.h"
 #include "spec/enum_names.h"
 

@@ -25,7 +25,7 @@ std::string outcome_text(const store::RunRecord& run) {
 
 std::string took_text(const store::RunRecord& run) {
   if (run.status == store::RunStatus::kRunning) return "";
-  const std::string text = base::to_text(base::Seconds(run.duration_s));
+  std::string text = base::to_text(base::Seconds(run.duration_s));
   if (run.status != store::RunStatus::kInterrupted) return text;
   return run.duration_s > 0 ? "at least " + text : "unknown";
 }
