@@ -386,8 +386,8 @@ TEST(Rows, StateIsSharedInGroupsWhereARowSaysSo) {
   EXPECT_EQ(row_with("source,ac,dp,zero", "me,none,8,1").candidates[0].degrees.state_shards, 0);
 }
 
-// Megatron had flash attention on older cards from the middle of 2023 on, as an option: the memory of
-// runs of January 2024 is that of attention without it (docs/plan-model.md, section 5).
+// Megatron had flash attention on older cards from the middle of 2023 on, as an option: the memory
+// of runs of January 2024 is that of attention without it (docs/plan-model.md, section 5).
 TEST(Rows, FlashAttentionByDateAndByName) {
   const auto flash = [](const std::string& fields) {
     const auto rows = rows_of(
