@@ -138,7 +138,18 @@ base::Result<void> check_job_output(const PlanOptions& options) {
     return base::fail(base::usage_error("--output", "is the job itself, which the new one extends",
                                         "name another file"));
   }
-  return base::check_output(options.out, base::printable(options.out));
+  const std::string where = base::printable(options.out);
+  ASSAY_TRY_VOID(base::check_output(options.out, where));
+  // A new file is put in its place.
+  const fs::path path = path_of(options.out);
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+    return base::fail(base::usage_error(where, "is not a regular file", "name another file"));
+  }
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return base::fail(base::system_error(where, "cannot be written", errno));
+  }
+  return {};
 }
 
 base::Result<void> write_job(const Session& session, const PlanOptions& options,

@@ -190,7 +190,11 @@ void print_step(const Session& session, const JobPlan& plan) {
 }  // namespace
 
 void print_prediction(const Session& session, const JobPlan& plan) {
-  if (plan.plan.step) print_step(session, plan);
+  if (plan.plan.step) {
+    print_step(session, plan);
+  } else if (!plan.framework_why.empty()) {
+    session.print("\n" + plan.framework_why + "\n");
+  }
   if (plan.plan.memory) print_memory(session, plan);
   print_scaling(session, plan);
 }

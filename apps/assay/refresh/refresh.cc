@@ -166,7 +166,7 @@ Result<ExitCode> refresh(const Session& session, const RefreshOptions& options) 
   }
   if (options.dry_run) {
     return print_plan(session, lineage::plan_refresh(states, request.targets, request.edited),
-                      lineage::replaced_stages(states), shown, again);
+                      lineage::replaced_stages(states, request.targets), shown, again);
   }
   // Standard output is reserved for the report.
   request.output = [&session](std::string_view text) {

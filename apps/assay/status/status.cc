@@ -54,17 +54,21 @@ void print_edited(const Session& session, const std::filesystem::path& directory
                   std::size_t stage) {
   const std::int64_t number = stages.runs()[stage].stage;
   std::string keep;
-  std::string run;
+  std::string run;  // that make what this stage changes in place
+  for (const std::string& path : edited) {
+    const auto maker = stages.maker(stage, path);
+    if (!maker || !stages.reads(stage, path)) continue;
+    const std::string again = fmt::format("assay run @{} && ", stages.runs()[*maker].stage);
+    if (run.find(again) == std::string::npos) run += again;
+  }
   for (const std::string& path : edited) {
     const std::string name = lineage::shown_path(path, directory);
     session.print(fmt::format("\n{}: changed by hand; running stage {} again {} it\n",
                               base::printable(name), number, effect_on(stages, stage, path)));
-    std::string_view how = is_redirected_over(stages.runs()[stage], path) ? "mv" : "cp";
-    if (const auto maker = stages.maker(stage, path); maker && stages.reads(stage, path)) {
-      how = "mv";
-      const std::string again = fmt::format("assay run @{} && ", stages.runs()[*maker].stage);
-      if (run.find(again) == std::string::npos) run += again;
-    }
+    // `refresh`, unlike `run @N`, overwrites no edit; what is read and nothing makes has to stay.
+    const bool needed = stages.reads(stage, path) && !stages.maker(stage, path);
+    const bool moved = is_redirected_over(stages.runs()[stage], path) || !run.empty();
+    const std::string_view how = moved && !needed ? "mv" : "cp";
     keep += fmt::format("{} {} {} && ", how, base::path_argument(name),
                         base::path_argument(free_name(directory, name + ".edited")));
   }

@@ -70,8 +70,10 @@ Json gpu_json(const store::GpuWork& work) {
 }  // namespace
 
 Json run_head_json(const store::RunRecord& run) {
-  // Of an interrupted run only the time until the last event in its log is known.
-  const bool known = run.status != store::RunStatus::kInterrupted;
+  // Of an interrupted run only the time until the last event in its log is known, of one that still
+  // runs nothing.
+  const bool known =
+      run.status != store::RunStatus::kInterrupted && run.status != store::RunStatus::kRunning;
   return {{"id", run.id},
           {"uid", run.uid},
           {"command", recorded_command_text(run)},

@@ -28,12 +28,4 @@ base::Result<StageStates> load_stage_states(
   return StageStates{std::move(stages), std::move(reasons), std::move(replaced), std::move(edited)};
 }
 
-std::vector<std::int64_t> replaced_stages(const StageStates& states) {
-  std::vector<std::int64_t> found;
-  for (std::size_t i = 0; i < states.replaced.size(); ++i) {
-    if (!states.replaced[i].empty()) found.push_back(states.stages.runs()[i].stage);
-  }
-  return found;
-}
-
 }  // namespace assay::lineage

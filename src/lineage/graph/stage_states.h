@@ -21,9 +21,6 @@ struct StageStates {
   std::vector<std::vector<std::string>> edited;  // edited_outputs() of each
 };
 
-// Numbers of the stages of which another stage has replaced an output.
-std::vector<std::int64_t> replaced_stages(const StageStates& states);
-
 // Files for which `unread` returns true are being written: they are not read and count as
 // unchanged.
 base::Result<StageStates> load_stage_states(

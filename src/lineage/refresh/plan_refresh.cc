@@ -46,6 +46,18 @@ std::string advice_in_place(const LiveStages& stages, std::size_t stage, const s
   return "keep a copy and use --overwrite";
 }
 
+// The stages that `targets` name (none: all), and all that produce their inputs.
+std::set<std::size_t> needed_by(const StageStates& states, const StageOrder& order,
+                                const std::vector<std::int64_t>& targets) {
+  const auto& runs = states.stages.runs();
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const bool named = std::find(targets.begin(), targets.end(), runs[i].stage) != targets.end();
+    if (targets.empty() || named) wanted.push_back(i);
+  }
+  return order.with_makers(wanted);
+}
+
 }  // namespace
 
 std::string edit_obstacle(const LiveStages& stages, std::size_t stage,
@@ -76,12 +88,7 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
                                          EditedOutputs edited) {
   const StageOrder order(states.stages);
   const auto& runs = states.stages.runs();
-  std::vector<std::size_t> wanted;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const bool named = std::find(targets.begin(), targets.end(), runs[i].stage) != targets.end();
-    if (targets.empty() || named) wanted.push_back(i);
-  }
-  const std::set<std::size_t> needed = order.with_makers(wanted);
+  const std::set<std::size_t> needed = needed_by(states, order, targets);
   std::vector<PlannedRefresh> plan;
   for (const std::size_t stage : order.order()) {
     if (states.reasons[stage].empty() || !needed.contains(stage)) continue;
@@ -90,6 +97,16 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
                     obstacle_of(states.stages, stage, states.edited[stage], edited)});
   }
   return plan;
+}
+
+std::vector<std::int64_t> replaced_stages(const StageStates& states,
+                                          const std::vector<std::int64_t>& targets) {
+  std::vector<std::int64_t> found;
+  for (const std::size_t stage : needed_by(states, StageOrder(states.stages), targets)) {
+    if (!states.reasons[stage].empty() || states.replaced[stage].empty()) continue;
+    found.push_back(states.stages.runs()[stage].stage);
+  }
+  return found;
 }
 
 base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,

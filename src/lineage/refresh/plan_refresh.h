@@ -29,6 +29,11 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
                                          const std::vector<std::int64_t>& targets,
                                          EditedOutputs edited);
 
+// Numbers of the stages among `targets`, and of those that produce their inputs, that are not stale
+// but of which another stage has replaced an output.
+std::vector<std::int64_t> replaced_stages(const StageStates& states,
+                                          const std::vector<std::int64_t>& targets);
+
 // The obstacle of a stage that would overwrite one of `edited` (edited_outputs()); empty: none. A
 // file that its standard output or error went to is one with either policy, because `run @N` does
 // not overwrite it: the stage would run without its redirection.

@@ -76,7 +76,7 @@ class Refresher {
       if (at != index_.end()) stage.run = states_->stages.runs()[at->second].id;
     }
     report_.stale = plan_refresh(*states_, request_.targets, request_.edited);
-    report_.replaced = replaced_stages(*states_);
+    report_.replaced = replaced_stages(*states_, request_.targets);
     return std::move(report_);
   }
 
@@ -280,11 +280,15 @@ class Refresher {
         {.stage = one.stage, .command = one.command, .outcome = outcome, .signal = {}, .why = why});
   }
 
-  // For the line about a stage that keeps others from being started; empty: none are left, or they
-  // are started anyway.
+  // For the line about a stage that keeps others from being started; empty: all that are left
+  // depend on it, or they are started anyway.
   [[nodiscard]] std::string how_to_go_on(std::int64_t stage) const {
+    const auto failed = index_.find(stage);
     const bool others = std::any_of(progress_.begin(), progress_.end(), [&](const auto& one) {
-      return one.first != stage && one.second == Progress::kWaiting;
+      if (one.first == stage || one.second != Progress::kWaiting) return false;
+      const auto at = index_.find(one.first);
+      if (at == index_.end() || failed == index_.end()) return false;
+      return !order_->with_makers({at->second}).contains(failed->second);
     });
     if (request_.keep_going || stopping_ || !others) return {};
     return "; --keep-going runs the stages that do not depend on it";

@@ -165,6 +165,12 @@ bool remove_if_identical(Reproduction& done) {
     }
   }
   std::error_code error;
+  // Stages may have made folders that even their owner cannot write to.
+  for (fs::recursive_directory_iterator entry(done.directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!entry->is_directory() || entry->is_symlink()) continue;
+    fs::permissions(entry->path(), fs::perms::owner_all, fs::perm_options::add, error);
+  }
   fs::remove_all(done.directory, error);
   if (fs::exists(done.directory, error)) return false;
   done.directory.clear();

@@ -204,13 +204,14 @@ RowLayouts row_layouts(const RowFields& row, const Shape& shape, Framework frame
     d.cp_shards =
         d.cp > 1 && framework != Framework::kAssay && (d.fsdp > 1 || always_shards(framework));
     d.ep_axis = d.ep > 1 && d.dp * d.fsdp * d.tp * d.pp * d.cp * d.ep == d.ranks;
-    if (d.cp_shards) d.fsdp *= d.cp;
   }
   if (result.candidates.size() > 1) {
     result.assumed = "layout unknown: the fastest that fits assumed";
   } else {
     result.assumed = taken(row, result.candidates.front(), contexts.has_value());
   }
+  for (Degrees& d : result.candidates)
+    if (d.cp_shards) d.fsdp *= d.cp;
   return result;
 }
 

@@ -171,8 +171,9 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
       needed_by(0, stages.first, end, begun, 0),
       needed_by(degrees.pp - 1, stages.last, end, micros_in_flight(work, /*last=*/true), logits));
   // The second stage has begun fewer micro-batches than the first, unless none waits for another.
-  if (stages.most > stages.first) {
-    const double next = degrees.gpipe || degrees.zero_bubble ? 1 : (degrees.pp - 1) / degrees.pp;
+  if (stages.most > stages.first && degrees.pp > 2) {
+    const bool fewer = !degrees.gpipe && !degrees.zero_bubble && work.batch.micros >= degrees.pp;
+    const double next = fewer ? (degrees.pp - 1) / degrees.pp : 1;
     most = larger(most, needed_by(1, stages.most, 0, begun * next, 0));
   }
   return most;
