@@ -145,19 +145,14 @@ std::string upper_case(std::string_view name) {
   return upper;
 }
 
-std::string_view without_blanks(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  return text;
-}
-
 // "8xH100", "8 x NVIDIA H100": without how many.
 std::string_view without_count(std::string_view upper) {
   std::string_view rest = upper;
   while (!rest.empty() && base::is_digit(rest.front())) rest.remove_prefix(1);
   if (rest.size() == upper.size()) return upper;
-  rest = without_blanks(rest);
+  rest = base::trim(rest);
   for (const std::string_view times : {"X", "×", "*"}) {
-    if (rest.starts_with(times)) return without_blanks(rest.substr(times.size()));
+    if (rest.starts_with(times)) return base::trim(rest.substr(times.size()));
   }
   return upper;
 }
@@ -169,7 +164,7 @@ bool has_memory(std::string_view upper, std::string_view gigabytes) {
     const std::string_view behind = upper.substr(at + gigabytes.size());
     const bool inside = (at > 0 && (base::is_digit(upper[at - 1]) || upper[at - 1] == 'X')) ||
                         (!behind.empty() && base::is_digit(behind.front()));
-    const std::string_view unit = without_blanks(behind);
+    const std::string_view unit = base::trim(behind);
     const bool counted = unit.starts_with("GPU") || unit.starts_with("CARD") ||
                          unit.starts_with('W') || unit.starts_with('X');
     if (!inside && !counted) return true;
