@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -412,6 +413,16 @@ TEST(PlanCli, AFileThatCannotBeWrittenIsFoundBeforeAnythingIsComputed) {
       EXPECT_THAT(outcome.err, HasSubstr(std::string("assay: ") + file + ": " + says));
     }
   }
+}
+
+// A job file is put in the place of what is there, which must not be a pipe or a device.
+TEST(PlanCli, AJobIsWrittenToARegularFileOnly) {
+  base::testing::TempDir directory;
+  const std::string pipe = directory.path() / "job.toml";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  refused({"llama3-13b-h200x32", "--search", "-o", pipe},
+          pipe + ": is not a regular file; name another file");
+  EXPECT_TRUE(fs::is_fifo(pipe));
 }
 
 TEST(PlanCli, ARunWithoutEnoughStepsIsNoMeasurement) {
