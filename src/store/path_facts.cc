@@ -14,7 +14,7 @@ namespace {
 using Kind = PathFact::Kind;
 constexpr std::array kKinds = {Kind::kMadeFolder,  Kind::kFollowedLink, Kind::kMadeLink,
                                Kind::kListed,      Kind::kAbsent,       Kind::kNetwork,
-                               Kind::kInterpreter, Kind::kBegan};
+                               Kind::kInterpreter, Kind::kBegan,        Kind::kQueried};
 
 }  // namespace
 
@@ -30,6 +30,8 @@ std::string_view name_of(Kind kind) {
       return "listed";
     case Kind::kAbsent:
       return "absent";
+    case Kind::kQueried:
+      return "queried";
     case Kind::kNetwork:
       return "network";
     case Kind::kInterpreter:
@@ -38,6 +40,12 @@ std::string_view name_of(Kind kind) {
       return "began";
   }
   return "";
+}
+
+std::string queried_state(const struct stat& status, bool size) {
+  if (S_ISDIR(status.st_mode)) return "folder";
+  if (!S_ISREG(status.st_mode)) return "other";
+  return size ? "file " + std::to_string(status.st_size) : "file";
 }
 
 std::optional<Traffic> traffic_of(const PathFact& fact) {

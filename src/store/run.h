@@ -2,6 +2,8 @@
 // run_writer.h writes it, run_reader.h reads it.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -64,8 +66,11 @@ struct PathFact {
     kMadeFolder,    // the run created this folder, and it still existed at the end
     kFollowedLink,  // the run opened a file through this symbolic link, which led to `target`
     kMadeLink,      // the run left this symbolic link, which leads to `target`
-    kListed,        // the run listed this folder, which held `names` before the run: "a", "b/"
+    kListed,        // the run listed this folder and saw `names`: "a", "b/"; `target`: kListedOwn,
+                    // if the run made the folder
     kAbsent,        // the run looked for this file and it did not exist
+    kQueried,       // the run asked about this project file without opening it; `target`: what it
+                    // was told (queried_state()), or kQueriedMeanwhile
     kNetwork,       // a host name that was looked up, or an address that was connected to;
                     // `target`: bytes received and sent over TCP, "1200 310", if known
     kInterpreter,   // the run started this interpreter, which resolved to `target`; `names`:
@@ -79,6 +84,12 @@ struct PathFact {
   std::vector<std::string> names = {};
   auto operator<=>(const PathFact&) const = default;
 };
+
+inline constexpr std::string_view kListedOwn = "made";
+// The file was changed by another program while the run ran: what the run was told is not known.
+inline constexpr std::string_view kQueriedMeanwhile = "changed";
+// "file", "folder" or "other"; with its size "file 120".
+std::string queried_state(const struct stat& status, bool size);
 
 // A kNetwork fact's `target`, decoded.
 struct Traffic {

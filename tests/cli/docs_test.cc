@@ -102,7 +102,7 @@ TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
       const char* shell = command.find("zsh") == std::string::npos ? "bash" : "zsh";
       const std::string script = verb == "limit" ? with_running_run(command) : command;
       const auto outcome = support::run({{shell, "-c", path + script}, "", directory.path()});
-      EXPECT_EQ(outcome.exit_code, 0) << command << ": " << outcome.err;
+      EXPECT_EQ(outcome.exit_code, 0) << command << ": " << outcome.out << outcome.err;
       ++ran;
     }
   }

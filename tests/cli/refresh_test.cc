@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/testing/temp_dir.h"
 #include "support/shell_project.h"
 
 namespace assay {
@@ -273,12 +274,14 @@ TEST_F(Refresh, AFailureStopsItOrWhatDependsOnIt) {
 
 // Each of the two waits for the other.
 TEST_F(Refresh, IndependentStagesRunAtTheSameTime) {
-  const auto stage = [](const std::string& mine, const std::string& other) {
-    return "sh -c 'cat in > " + mine + "; for i in $(seq 1000); do [ -e " + other +
-           " ] && exit 0; sleep 0.01; done; exit 9'";
+  base::testing::TempDir meeting;  // outside the project, where looking at files counts for nothing
+  const std::string at = meeting.path().string() + "/";
+  const auto stage = [&](const std::string& mine, const std::string& other) {
+    return "sh -c 'cat in > " + mine + "; mkdir " + at + mine + "; for i in $(seq 1000); do [ -e " +
+           at + other + " ] && exit 0; sleep 0.01; done; exit 9'";
   };
-  shell("echo 1 > in; touch b; $A run -- " + stage("a", "b"));
-  shell("$A run -- " + stage("b", "a") + "; rm a b; echo 2 > in");
+  shell("echo 1 > in; mkdir " + at + "b; $A run -- " + stage("a", "b"));
+  shell("rmdir " + at + "b; $A run -- " + stage("b", "a") + "; rmdir " + at + "*; echo 2 > in");
   const auto outcome = shell("$A refresh -j 2 --json");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
   EXPECT_EQ(Json::parse(outcome.out)["stages"].size(), 2U);

@@ -53,15 +53,25 @@ void print_no_stages(const Session& session) {
 }
 
 // A replaced output is no reason to run its stage: in their order, the other one replaces it again.
-void print_nothing_stale(const Session& session, const std::vector<std::int64_t>& replaced) {
-  if (replaced.empty()) return session.print("everything is fresh\n");
-  session.print(fmt::format("nothing is stale; another stage has replaced the output of stage {}\n",
-                            fmt::join(replaced, ", ")));
+// Nor is doubt: running the stage might not remove it.
+void print_nothing_stale(const Session& session, const std::vector<std::int64_t>& replaced,
+                         const std::vector<std::int64_t>& unsure) {
+  if (replaced.empty() && unsure.empty()) return session.print("everything is fresh\n");
+  std::string text = "nothing is stale";
+  if (!replaced.empty()) {
+    text += fmt::format("; another stage has replaced the output of stage {}",
+                        fmt::join(replaced, ", "));
+  }
+  if (!unsure.empty()) {
+    text += fmt::format("; whether stage {} is fresh is not known", fmt::join(unsure, ", "));
+  }
+  session.print(text + "\n");
   session.next("assay status");
 }
 
 ExitCode print_plan(const Session& session, const std::vector<lineage::PlannedRefresh>& plan,
-                    const std::vector<std::int64_t>& replaced, const Shown& shown,
+                    const std::vector<std::int64_t>& replaced,
+                    const std::vector<std::int64_t>& unsure, const Shown& shown,
                     const std::string& again) {
   base::Json list = base::Json::array();
   base::Table table({"stage", "run", "command", "why"});
@@ -76,7 +86,7 @@ ExitCode print_plan(const Session& session, const std::vector<lineage::PlannedRe
   }
   session.print_json({{"dry_run", true}, {"stages", std::move(list)}});
   if (plan.empty()) {
-    print_nothing_stale(session, replaced);
+    print_nothing_stale(session, replaced, unsure);
     return ExitCode::kYes;
   }
   session.print(table);
@@ -121,14 +131,15 @@ ExitCode print_report(const Session& session, const lineage::RefreshReport& repo
     stale.push_back({{"stage", one.stage}, {"why", reasons_json(one.reasons, shown)}});
   }
   session.print_json({{"dry_run", false},
-                      {"fresh", report.stale.empty()},
+                      {"fresh", report.stale.empty() && report.unsure.empty()},
+                      {"unsure", report.unsure},
                       {"stages", std::move(stages)},
                       {"stale", std::move(stale)}});
   if (!table.empty()) session.print(table);
   if (report.no_stages) {
     print_no_stages(session);
   } else if (report.stale.empty()) {
-    print_nothing_stale(session, report.replaced);
+    print_nothing_stale(session, report.replaced, report.unsure);
   } else {
     for (const lineage::PlannedRefresh& one : report.stale) {
       session.print(fmt::format("stage {} is stale: {}\n", one.stage, reason_text(one, shown)));
@@ -166,7 +177,8 @@ Result<ExitCode> refresh(const Session& session, const RefreshOptions& options) 
   }
   if (options.dry_run) {
     return print_plan(session, lineage::plan_refresh(states, request.targets, request.edited),
-                      lineage::replaced_stages(states, request.targets), shown, again);
+                      lineage::replaced_stages(states, request.targets),
+                      lineage::unsure_stages(states, request.targets), shown, again);
   }
   // Standard output is reserved for the report.
   request.output = [&session](std::string_view text) {

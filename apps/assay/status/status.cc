@@ -123,7 +123,32 @@ base::Json attempt_json(const store::RunRecord& attempt) {
           {"signal", base::or_null(attempt.signal)}};
 }
 
-base::Result<base::ExitCode> status(const Session& session) {
+// How a stage is, and why, for people and programs.
+struct StageAnswer {
+  std::string_view state;  // "fresh", "unsure", "stale", "replaced"
+  std::vector<lineage::Reason> why;
+  std::vector<lineage::Reason> doubts;
+};
+
+StageAnswer answer_of(const lineage::StageStates& states, std::size_t stage) {
+  StageAnswer answer{"fresh", states.reasons[stage], states.doubts[stage]};
+  if (!answer.why.empty()) answer.state = "stale";
+  const auto& replaced = states.replaced[stage];
+  if (answer.why.empty() && !replaced.empty()) answer.state = "replaced";
+  if (answer.state == "fresh" && !answer.doubts.empty()) answer.state = "unsure";
+  answer.why.insert(answer.why.end(), replaced.begin(), replaced.end());
+  return answer;
+}
+
+base::Json reason_json(const lineage::Reason& reason) {
+  return {{"path", base::or_null(reason.path)},
+          {"stage", reason.stage == 0 ? base::Json(nullptr) : base::Json(reason.stage)},
+          {"cause", lineage::name_of(reason.cause)},
+          {"written_by_run",
+           reason.writer.value_or(0) == 0 ? base::Json(nullptr) : base::Json(*reason.writer)}};
+}
+
+base::Result<base::ExitCode> status(const Session& session, bool strict) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::StageStates states, lineage::load_stage_states(store));
@@ -138,6 +163,7 @@ base::Result<base::ExitCode> status(const Session& session) {
   base::Json list = base::Json::array();
   base::Table table({"stage", "run", "state", "command", "why"});
   std::optional<std::int64_t> first_stale;
+  bool any_unsure = false;
   std::size_t stale_index = 0;      // of that stage
   std::vector<std::string> edited;  // outputs of that stage
   std::string notes;
@@ -151,27 +177,28 @@ base::Result<base::ExitCode> status(const Session& session) {
     }
     base::Json why = base::Json::array();
     base::Json reason_list = base::Json::array();
-    std::vector<lineage::Reason> not_fresh = reasons[i];
-    not_fresh.insert(not_fresh.end(), states.replaced[i].begin(), states.replaced[i].end());
-    for (const lineage::Reason& reason : not_fresh) {
+    base::Json doubts = base::Json::array();
+    const StageAnswer answer = answer_of(states, i);
+    any_unsure = any_unsure || !answer.doubts.empty();
+    for (const lineage::Reason& doubt : answer.doubts) {
+      base::Json one = reason_json(doubt);
+      one["text"] = doubt.text(shown);
+      doubts.push_back(std::move(one));
+    }
+    for (const lineage::Reason& reason : answer.why) {
       why.push_back(reason.text(shown));
-      reason_list.push_back(
-          {{"path", base::or_null(reason.path)},
-           {"stage", reason.stage == 0 ? base::Json(nullptr) : base::Json(reason.stage)},
-           {"cause", lineage::name_of(reason.cause)},
-           {"written_by_run",
-            reason.writer.value_or(0) == 0 ? base::Json(nullptr) : base::Json(*reason.writer)}});
+      reason_list.push_back(reason_json(reason));
       // Unrecorded content would be lost if the stage ran again.
       if (reason.cause == lineage::Cause::kOutputChanged && reason.writer == 0 &&
           first_stale == run.stage) {
         edited.push_back(reason.path);
       }
     }
-    const std::string_view state = stale ? "stale" : not_fresh.empty() ? "fresh" : "replaced";
-    std::string text = not_fresh.empty() ? "" : not_fresh.front().text(shown);
-    if (not_fresh.size() > 1) text += fmt::format(", and {} more", not_fresh.size() - 1);
+    const auto& told = answer.why.empty() ? answer.doubts : answer.why;
+    std::string text = told.empty() ? "" : told.front().text(shown);
+    if (told.size() > 1) text += fmt::format(", and {} more", told.size() - 1);
     table.row(
-        {fmt::format("{}", run.stage), fmt::format("{}", run.id), std::string(state),
+        {fmt::format("{}", run.stage), fmt::format("{}", run.id), std::string(answer.state),
          log_command(run) + (ambiguous.contains(run.command) ? "  in " + shown(run.directory) : ""),
          text});
     ASSAY_TRY(VariableNotes variables, variable_notes(store, run));
@@ -181,15 +208,17 @@ base::Result<base::ExitCode> status(const Session& session) {
     list.push_back({{"stage", run.stage},
                     {"run", run.id},
                     {"command", lineage::recorded_command_text(run)},
-                    {"state", state},
+                    {"state", answer.state},
                     {"stale", stale},
                     {"why", std::move(why)},
                     {"reasons", std::move(reason_list)},
+                    {"doubts", std::move(doubts)},
                     {"failed_attempt",
                      attempt == attempts.end() ? base::Json() : attempt_json(attempt->second)},
                     {"variables", std::move(variables.json)}});
   }
-  session.print_json(base::Json{{"stale", first_stale.has_value()}, {"stages", std::move(list)}});
+  session.print_json(base::Json{
+      {"stale", first_stale.has_value()}, {"unsure", any_unsure}, {"stages", std::move(list)}});
   if (reasons.empty()) {
     session.print("no run has succeeded yet\n");
     session.next("assay run --help");
@@ -202,16 +231,19 @@ base::Result<base::ExitCode> status(const Session& session) {
   } else {
     print_edited(session, directory, edited, stages, stale_index);
   }
-  return first_stale ? base::ExitCode::kNo : base::ExitCode::kYes;
+  return first_stale || (strict && any_unsure) ? base::ExitCode::kNo : base::ExitCode::kYes;
 }
 
 }  // namespace
 
 Verb status_verb(const Session& session) {
+  const auto strict = std::make_shared<bool>(false);
   return {.name = "status",
           .description = "list the project's stages; exits 1 if any is stale",
-          .examples = {"assay status", "assay status --json"},
-          .action = [&session] { return status(session); }};
+          .examples = {"assay status", "assay status --strict", "assay status --json"},
+          .options = {{"--strict", "exit with 1 also if it is not known whether a stage is fresh",
+                       strict.get()}},
+          .action = [&session, strict] { return status(session, *strict); }};
 }
 
 }  // namespace assay::cli

@@ -11,7 +11,13 @@ namespace assay::lineage {
 
 base::Result<DiskFiles> DiskFiles::open(store::Store& store) {
   ASSAY_TRY(store::HashCache cache, store::HashCache::prepare(store));
-  return DiskFiles(store, std::move(cache));
+  // Without the rules of the file, if it cannot be read: then more counts.
+  auto rules = read_filter_file(store.location().project);
+  const char* home = std::getenv("HOME");
+  Filter filter({.root = store.location().project,
+                 .home = home == nullptr ? "" : home,
+                 .user_rules = rules ? *std::move(rules) : std::vector<Filter::UserRule>{}});
+  return DiskFiles(store, std::move(cache), std::move(filter));
 }
 
 OnDisk DiskFiles::check(const std::string& path, const hash::Digest& content, std::int64_t size) {
@@ -81,6 +87,19 @@ DiskQueries DiskFiles::queries() {
               [](const std::string& path) {
                 struct stat status {};
                 return ::lstat(path.c_str(), &status) == 0;
+              },
+          .state = [](const std::string& path, bool size) -> std::optional<std::string> {
+            struct stat status {};
+            if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+            return store::queried_state(status, size);
+          },
+          .counts =
+              [this](const std::string& path) {
+                const bool folder = path.ends_with('/');
+                const std::string_view bare =
+                    std::string_view(path).substr(0, path.size() - folder);
+                return filter_.rule(folder ? filter_.rule_for_folder(bare) : filter_.rule_for(bare))
+                    .keep;
               },
           .names = names_in,
           .writer = [this](const std::string& path) { return writer_of(path); },

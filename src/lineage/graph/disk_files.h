@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lineage/filter/filter.h"
 #include "lineage/graph/staleness.h"
 #include "store/hash_cache.h"
 #include "store/store.h"
@@ -32,7 +33,7 @@ class DiskFiles {
   // an unrecorded program.
   store::RunId writer_of(const std::string& path);
 
-  // The callbacks for staleness(). This object must outlive them.
+  // The callbacks for freshness(). This object must outlive them.
   DiskQueries queries();
 
   // Writes new digests to the cache.
@@ -40,11 +41,12 @@ class DiskFiles {
 
  private:
   std::optional<hash::Digest> content_at(const std::string& path, const struct stat& status);
-  DiskFiles(store::Store& store, store::HashCache cache)
-      : store_(&store), cache_(std::move(cache)) {}
+  DiskFiles(store::Store& store, store::HashCache cache, Filter filter)
+      : store_(&store), cache_(std::move(cache)), filter_(std::move(filter)) {}
 
   store::Store* store_;
   store::HashCache cache_;
+  Filter filter_;
   std::vector<store::HashedFile> hashed_;
   std::map<std::string, std::optional<Interpreter>> interpreters_;  // by the name asked for
 };

@@ -49,12 +49,18 @@ LiveStages::LiveStages(std::vector<store::RunRecord> runs,
       const bool gone = output.status == store::OutputStatus::kDeleted;
       path_changes_[output.path].push_back({stage, gone ? nullptr : &output});
       note_written(output.path);
+      if (!gone) makers_in_[folder_of(output.path)].insert(stage);
       if (output.status == store::OutputStatus::kRenamed && !output.from.empty()) {
         path_changes_[output.from].push_back({stage, nullptr});
         note_written(output.from);
       }
       if (!output.blake3 || output.size == 0) continue;
       contents_[*output.blake3].push_back({stage, &output});
+    }
+    for (const store::PathFact& fact : run.facts) {
+      using Kind = store::PathFact::Kind;
+      if (fact.kind == Kind::kMadeFolder || fact.kind == Kind::kMadeLink)
+        makers_in_[folder_of(fact.path)].insert(stage);
     }
   }
 }
@@ -158,6 +164,58 @@ std::optional<LiveStages::Source> LiveStages::same_content(std::size_t stage,
     if (!newest || runs_[newest->stage].id < id) newest = source;
   }
   return newest;
+}
+
+bool LiveStages::is_removed_by(std::size_t stage, std::string_view path) const {
+  const auto found = path_changes_.find(path);
+  return found != path_changes_.end() &&
+         std::any_of(found->second.begin(), found->second.end(), [&](const PathChange& change) {
+           return change.stage == stage && change.output == nullptr;
+         });
+}
+
+bool LiveStages::is_removed_before(std::size_t stage, std::string_view path) const {
+  const auto found = path_changes_.find(path);
+  return found != path_changes_.end() &&
+         std::any_of(found->second.begin(), found->second.end(), [&](const PathChange& change) {
+           return change.stage < stage && change.output == nullptr;
+         });
+}
+
+bool LiveStages::is_made_again(std::size_t stage, std::string_view path) const {
+  const auto last = owner(path);
+  if (!last || *last <= stage || !maker(stage, path)) return false;
+  return reads(*last, path) || left_at(path) == nullptr;
+}
+
+bool LiveStages::makes_folder(std::size_t stage, std::string_view folder) const {
+  const store::RunRecord& run = runs_[stage];
+  const std::string below = std::string(folder) + "/";
+  return std::any_of(run.facts.begin(), run.facts.end(),
+                     [&](const store::PathFact& fact) {
+                       return fact.kind == store::PathFact::Kind::kMadeFolder &&
+                              fact.path == folder;
+                     }) ||
+         std::any_of(run.outputs.begin(), run.outputs.end(),
+                     [&](const store::Output& output) { return output.path.starts_with(below); });
+}
+
+std::vector<std::pair<std::size_t, std::string_view>> LiveStages::lookup_sources(
+    std::size_t stage) const {
+  std::vector<std::pair<std::size_t, std::string_view>> sources;
+  for (const store::PathFact& fact : runs_[stage].facts) {
+    using Kind = store::PathFact::Kind;
+    if (fact.kind == Kind::kListed) {
+      const auto makers = makers_in_.find(fact.path);
+      if (makers == makers_in_.end()) continue;
+      for (const std::size_t maker : makers->second) {
+        if (maker < stage) sources.emplace_back(maker, fact.path);
+      }
+    } else if (fact.kind == Kind::kQueried) {
+      if (const auto by = maker(stage, fact.path)) sources.emplace_back(*by, fact.path);
+    }
+  }
+  return sources;
 }
 
 const store::Output* LiveStages::left_at(std::string_view path) const {

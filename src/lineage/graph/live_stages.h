@@ -11,6 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "store/run.h"
@@ -88,6 +89,19 @@ class LiveStages {
 
   // The stage that changed this path last: the file on disk is its output.
   [[nodiscard]] std::optional<std::size_t> owner(std::string_view path) const;
+  // Whether this stage's change of the path is to remove it, or to move it away.
+  [[nodiscard]] bool is_removed_by(std::size_t stage, std::string_view path) const;
+  // Whether a stage with a lower number removes the path.
+  [[nodiscard]] bool is_removed_before(std::size_t stage, std::string_view path) const;
+  // Whether a stage with a higher number has changed the file in place, or removed it, and one with
+  // a lower number makes it: then this stage would see it as it saw it if all ran in order.
+  [[nodiscard]] bool is_made_again(std::size_t stage, std::string_view path) const;
+  // Whether the stage makes this folder, or files below it.
+  [[nodiscard]] bool makes_folder(std::size_t stage, std::string_view folder) const;
+  // The stages with lower numbers that make names in folders that this one lists, or files that it
+  // asks about without reading them; each with such a path.
+  [[nodiscard]] std::vector<std::pair<std::size_t, std::string_view>> lookup_sources(
+      std::size_t stage) const;
   // What owner() left there; null: it removed the file, or no stage changed it.
   [[nodiscard]] const store::Output* left_at(std::string_view path) const;
 
@@ -117,6 +131,8 @@ class LiveStages {
   std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
   std::vector<std::unordered_map<std::string_view, FolderReads>> reads_in_;
   std::unordered_set<std::string_view> written_below_;  // folders
+  // By folder, which stages make names in it.
+  std::unordered_map<std::string_view, std::set<std::size_t>> makers_in_;
   std::unordered_map<hash::Digest, std::vector<Source>, DigestHash> contents_;
 };
 

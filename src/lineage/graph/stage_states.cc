@@ -16,7 +16,12 @@ base::Result<StageStates> load_stage_states(
       return unread(path) ? OnDisk::kSame : content(path, digest, size);
     };
   }
-  auto reasons = staleness(stages, queries);
+  std::vector<std::vector<Reason>> reasons;
+  std::vector<std::vector<Reason>> doubts;
+  for (Freshness& found : freshness(stages, queries)) {
+    reasons.push_back(std::move(found.reasons));
+    doubts.push_back(std::move(found.doubts));
+  }
   std::vector<std::vector<Reason>> replaced;
   std::vector<std::vector<std::string>> edited;
   for (std::size_t stage = 0; stage < stages.runs().size(); ++stage) {
@@ -25,7 +30,8 @@ base::Result<StageStates> load_stage_states(
   }
   // Only a cache: another process may hold the lock.
   static_cast<void>(files.save_hashes());
-  return StageStates{std::move(stages), std::move(reasons), std::move(replaced), std::move(edited)};
+  return StageStates{std::move(stages), std::move(reasons), std::move(doubts), std::move(replaced),
+                     std::move(edited)};
 }
 
 }  // namespace assay::lineage

@@ -15,8 +15,9 @@ namespace assay::lineage {
 
 struct StageStates {
   LiveStages stages;
-  // For each stage, in the order of `stages`; empty: it is fresh.
-  std::vector<std::vector<Reason>> reasons;
+  // For each stage, in the order of `stages`:
+  std::vector<std::vector<Reason>> reasons;      // why it is stale; empty: it is not
+  std::vector<std::vector<Reason>> doubts;       // why it is not known to be fresh
   std::vector<std::vector<Reason>> replaced;     // replaced_outputs() of each
   std::vector<std::vector<std::string>> edited;  // edited_outputs() of each
 };

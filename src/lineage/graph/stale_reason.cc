@@ -39,6 +39,16 @@ std::string_view name_of(Cause cause) {
       return "listed-more";
     case Cause::kListedGone:
       return "listed-gone";
+    case Cause::kListedOwn:
+      return "listed-own";
+    case Cause::kQueriedChanged:
+      return "queried-changed";
+    case Cause::kQueriedGone:
+      return "queried-gone";
+    case Cause::kChangesAgain:
+      return "changes-again";
+    case Cause::kIncomplete:
+      return "incomplete";
     case Cause::kInterpreter:
       return "interpreter-changed";
     case Cause::kAppeared:
@@ -74,6 +84,17 @@ std::string Reason::text(const std::function<std::string(const std::string&)>& s
       return fmt::format("{} is new in a folder that was listed", shown(path));
     case Cause::kListedGone:
       return fmt::format("{} was listed, and is gone", shown(path));
+    case Cause::kListedOwn:
+      return fmt::format("{}, which the stage makes, is in a folder that it listed before",
+                         shown(path));
+    case Cause::kQueriedChanged:
+      return fmt::format("{}, which the stage asked about, {}", shown(path), now);
+    case Cause::kQueriedGone:
+      return fmt::format("{}, which the stage asked about, is gone", shown(path));
+    case Cause::kChangesAgain:
+      return fmt::format("{} is changed in place, and no stage makes it", shown(path));
+    case Cause::kIncomplete:
+      return fmt::format("not complete: {}", now);
     case Cause::kInterpreter:
       return now.empty() ? fmt::format("interpreter {} is gone", shown(path))
                          : fmt::format("interpreter {} is {}", shown(path), now);

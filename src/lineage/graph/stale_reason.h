@@ -24,6 +24,11 @@ enum class Cause {
   kMadeLinkMoved,   // the same for a link that the stage made
   kListedMore,      // a folder that was listed has a new file
   kListedGone,      // a folder that was listed, or a name in it, is gone
+  kListedOwn,       // a folder that was listed has a file that the stage made after that
+  kQueriedChanged,  // a file that the stage asked about has another size or is something else now
+  kQueriedGone,     // a file that the stage asked about is gone
+  kChangesAgain,    // the stage changes in place what no stage makes: it would do that again
+  kIncomplete,      // its run missed something
   kInterpreter,     // the stage's interpreter has another version now, or is gone
   kAppeared,        // a file that the stage looked for and did not find exists now
 };
@@ -38,7 +43,8 @@ struct Reason {
   // For kOutputChanged, and kInputChanged if the input is a stage's output: the run that changed
   // the file. 0: no recorded run; nothing: not determined.
   std::optional<store::RunId> writer = std::nullopt;
-  std::string now = {};  // where the link leads now; which interpreter it is now
+  // Where the link leads now; which interpreter it is now; what the file is now; what was missed.
+  std::string now = {};
   // What is in the link's place now: "file", "folder"; empty: a link or nothing.
   std::string instead = {};
   // "input raw.txt has changed": one line, with the path formatted by `shown`.

@@ -6,91 +6,14 @@
 #include <set>
 #include <utility>
 
+#include "lineage/graph/lookups.h"
+
 namespace assay::lineage {
 namespace {
 
 using store::Input;
 using store::Output;
 using store::RunRecord;
-
-// Names in a listed folder (`cat data/*.csv`) that do not count, whether new or gone.
-bool never_counts(std::string_view name) {
-  return name.starts_with('.') || name == "__pycache__/";
-}
-
-bool is_python(std::string_view kind) {
-  return kind == ".py" || kind == ".pyc" || kind == ".pyi";
-}
-
-// The first name that was in a listed folder and is gone, except names that stages write or remove.
-std::optional<std::string> gone_name(const LiveStages& stages, const store::PathFact& fact,
-                                     const std::vector<std::string>& names_now) {
-  const std::set<std::string_view> now(names_now.begin(), names_now.end());
-  const std::string folder = fact.path + "/";
-  for (const std::string& name : fact.names) {
-    if (now.contains(name) || never_counts(name)) continue;
-    if (name.ends_with('/')) {
-      if (!stages.is_written_below(folder + name.substr(0, name.size() - 1))) return name;
-    } else if (!is_python(extension_of(name)) && !stages.owner(folder + name)) {
-      return name;
-    }
-  }
-  return std::nullopt;
-}
-
-// A new name is a reason if the stage would probably read it: it has an extension of which the
-// stage read files in this folder, or the stage read nothing there. Outputs of stages, hidden
-// files, and Python sources (listed at every import) do not count. A name that is gone is a reason
-// only if the stage read nothing there; otherwise files that it read are missing inputs anyway.
-void check_listed(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
-                  const DiskQueries& disk, std::vector<Reason>& reasons) {
-  const auto now = disk.names(fact.path);
-  if (!now) {
-    // A missing folder of outputs is reported as missing outputs.
-    if (disk.exists && !disk.exists(fact.path) && !stages.is_written_below(fact.path)) {
-      reasons.push_back({Cause::kListedGone, fact.path});
-    }
-    return;
-  }
-  const std::set<std::string_view> then(fact.names.begin(), fact.names.end());
-  const LiveStages::FolderReads& reads = stages.reads_in(stage, fact.path);
-  const std::string folder = fact.path + "/";
-  // Interpreters list such folders, and the working directory, to find modules, so a new name there
-  // is no reason by itself.
-  const bool importable =
-      fact.path == stages.runs()[stage].directory ||
-      std::any_of(fact.names.begin(), fact.names.end(),
-                  [](const std::string& name) { return name.ends_with(".py"); });
-  const bool reads_below = reads.below && !importable;
-  const bool any = reads.kinds.empty() && !reads_below && !importable;
-  for (const std::string& name : *now) {
-    if (then.contains(name) || never_counts(name)) continue;
-    bool counts = false;
-    if (name.ends_with('/')) {
-      counts = (any || reads_below) &&
-               !stages.is_written_below(folder + name.substr(0, name.size() - 1));
-    } else {
-      const std::string_view kind = extension_of(name);
-      counts =
-          (any || reads.kinds.contains(kind)) && !is_python(kind) && !stages.owner(folder + name);
-    }
-    if (!counts) continue;
-    reasons.push_back({Cause::kListedMore, folder + name});
-    break;
-  }
-  if (!any) return;
-  if (const auto name = gone_name(stages, fact, *now)) {
-    reasons.push_back({Cause::kListedGone, folder + *name});
-  }
-}
-
-// Whether a later stage changes the file in place or removes it. Then the file on disk is that
-// stage's output; this stage read an earlier version, and would again.
-bool is_changed_later(const LiveStages& stages, std::size_t stage, const std::string& path) {
-  const auto owner = stages.owner(path);
-  if (!owner || *owner <= stage) return false;
-  return stages.reads(*owner, path) || stages.left_at(path) == nullptr;
-}
 
 // Whether only an earlier run of the stage read or left the file, and it had already changed when
 // the current run began. The current run did not need it, so running the stage again would change
@@ -118,7 +41,7 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
       return;
     }
   }
-  if (!input.blake3 || in_place || is_changed_later(stages, stage, input.path)) return;
+  if (!input.blake3 || in_place || stages.is_made_again(stage, input.path)) return;
   switch (disk.content(input.path, *input.blake3, input.size)) {
     case OnDisk::kSame:
       break;
@@ -134,8 +57,8 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
   }
 }
 
-// Which stages read what a stage makes, and an input that they read.
-using Feeds = std::vector<std::vector<std::pair<std::size_t, const Input*>>>;
+// Which stages use what a stage makes, and a path that they read, list or ask about.
+using Feeds = std::vector<std::vector<std::pair<std::size_t, std::string_view>>>;
 
 Feeds feeds_of(const LiveStages& stages) {
   Feeds feeds(stages.runs().size());
@@ -144,7 +67,10 @@ Feeds feeds_of(const LiveStages& stages) {
     for (const Input& input : stages.needs(stage)) {
       const auto source = stages.source(stage, input);
       if (source && seen.insert(source->stage).second)
-        feeds[source->stage].push_back({stage, &input});
+        feeds[source->stage].push_back({stage, input.path});
+    }
+    for (const auto& [source, path] : stages.lookup_sources(stage)) {
+      if (seen.insert(source).second) feeds[source].push_back({stage, path});
     }
   }
   return feeds;
@@ -254,7 +180,7 @@ void check_interpreter(const LiveStages& stages, const store::PathFact& fact,
 }
 
 void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
-                const DiskQueries& disk, std::vector<Reason>& reasons) {
+                const DiskQueries& disk, Freshness& found) {
   using FactKind = store::PathFact::Kind;
   switch (fact.kind) {
     case FactKind::kMadeFolder:
@@ -262,40 +188,55 @@ void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFa
     case FactKind::kBegan:
       return;
     case FactKind::kInterpreter:
-      return check_interpreter(stages, fact, disk, reasons);
+      return check_interpreter(stages, fact, disk, found.reasons);
     case FactKind::kFollowedLink:
-      return check_link(stages, stage, fact, disk, false, reasons);
+      return check_link(stages, stage, fact, disk, false, found.reasons);
     case FactKind::kMadeLink:
-      return check_link(stages, stage, fact, disk, true, reasons);
+      return check_link(stages, stage, fact, disk, true, found.reasons);
     case FactKind::kAbsent:
-      if (!disk.exists || stages.changes(stage, fact.path) || !disk.exists(fact.path)) return;
-      reasons.push_back({Cause::kAppeared, fact.path});
-      return;
+      return check_absent(stages, stage, fact, disk, found);
+    case FactKind::kQueried:
+      return check_queried(stages, stage, fact, disk, found);
     case FactKind::kListed:
-      if (disk.names) check_listed(stages, stage, fact, disk, reasons);
-      return;
+      return check_listed(stages, stage, fact, disk, found);
+  }
+}
+
+// What keeps the stage from being called fresh although nothing has changed.
+void add_own_doubts(const LiveStages& stages, std::size_t stage, Freshness& found) {
+  const RunRecord& run = stages.runs()[stage];
+  if (!run.complete) {
+    const bool told = !run.missed.empty();
+    found.doubts.push_back({.cause = Cause::kIncomplete,
+                            .now = told ? run.missed.front().text : "its run is not complete"});
+  }
+  for (const Input& input : stages.needs(stage)) {
+    if (!stages.changes(stage, input.path) || stages.is_only_log(stage, input.path)) continue;
+    if (stages.is_removed_by(stage, input.path) || stages.maker(stage, input.path)) continue;
+    found.doubts.push_back({Cause::kChangesAgain, input.path});
+    return;
   }
 }
 
 // Adds a reason for every stage fed by a stale one, or that is the next to overwrite a file of it,
 // until nothing changes: those that overwrite it after that follow from the next one. Stages can
 // feed each other in cycles, by path: each pair is visited once.
-void propagate(const LiveStages& stages, OverwriteOrder& order,
-               std::vector<std::vector<Reason>>& reasons) {
+void propagate(const LiveStages& stages, OverwriteOrder& order, std::vector<Freshness>& found) {
   std::vector<std::size_t> todo;
-  for (std::size_t stage = 0; stage < reasons.size(); ++stage) {
-    if (!reasons[stage].empty()) todo.push_back(stage);
+  for (std::size_t stage = 0; stage < found.size(); ++stage) {
+    if (!found[stage].reasons.empty()) todo.push_back(stage);
   }
   while (!todo.empty()) {
     const std::size_t stale = todo.back();
     todo.pop_back();
     std::set<std::size_t> fed;
-    const auto add = [&](std::size_t stage, const std::string& path) {
+    const auto add = [&](std::size_t stage, std::string_view path) {
       if (!fed.insert(stage).second) return;
-      if (reasons[stage].empty()) todo.push_back(stage);
-      reasons[stage].push_back({Cause::kUpstream, path, stages.runs()[stale].stage});
+      std::vector<Reason>& reasons = found[stage].reasons;
+      if (reasons.empty()) todo.push_back(stage);
+      reasons.push_back({Cause::kUpstream, std::string(path), stages.runs()[stale].stage});
     };
-    for (const auto& [stage, input] : order.feeds()[stale]) add(stage, input->path);
+    for (const auto& [stage, path] : order.feeds()[stale]) add(stage, path);
     for (const Output& output : stages.runs()[stale].outputs) {
       if (output.status == store::OutputStatus::kDeleted) continue;
       if (stages.is_only_log(stale, output.path)) continue;
@@ -309,26 +250,23 @@ void propagate(const LiveStages& stages, OverwriteOrder& order,
 
 }  // namespace
 
-std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk) {
-  return staleness(stages, DiskQueries{.content = on_disk});
-}
-
-std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQueries& disk) {
-  std::vector<std::vector<Reason>> reasons(stages.runs().size());
+std::vector<Freshness> freshness(const LiveStages& stages, const DiskQueries& disk) {
+  std::vector<Freshness> found(stages.runs().size());
   OverwriteOrder order(feeds_of(stages));
-  for (std::size_t stage = 0; stage < reasons.size(); ++stage) {
+  for (std::size_t stage = 0; stage < found.size(); ++stage) {
     const RunRecord& run = stages.runs()[stage];
-    for (const Input& input : stages.needs(stage))
-      check_input(stages, stage, input, disk, reasons[stage]);
+    std::vector<Reason>& reasons = found[stage].reasons;
+    for (const Input& input : stages.needs(stage)) check_input(stages, stage, input, disk, reasons);
     for (const Output& output : run.outputs) {
-      check_output(stages, order, stage, output, disk, reasons[stage]);
+      check_output(stages, order, stage, output, disk, reasons);
     }
     for (const store::PathFact& fact : run.facts) {
-      check_fact(stages, stage, fact, disk, reasons[stage]);
+      check_fact(stages, stage, fact, disk, found[stage]);
     }
+    add_own_doubts(stages, stage, found[stage]);
   }
-  propagate(stages, order, reasons);
-  return reasons;
+  propagate(stages, order, found);
+  return found;
 }
 
 std::vector<Reason> replaced_outputs(const LiveStages& stages, std::size_t stage,

@@ -1,5 +1,6 @@
-// Which stages are stale, and why: `assay status`. A stage is stale if it might produce something
-// else now. Pure; disk_files.h reads the disk.
+// Which stages are stale or in doubt, and why: `assay status`. A stage is stale if it would
+// probably produce something else now, and in doubt if that is not known. Pure; disk_files.h reads
+// the disk.
 #pragma once
 
 #include <functional>
@@ -24,6 +25,11 @@ struct DiskQueries {
   // The target of the symbolic link at `path`; nothing: there is no link.
   std::function<std::optional<std::string>(const std::string& path)> link = {};
   std::function<bool(const std::string& path)> exists = {};
+  // What exists at `path`, links followed, as store::queried_state() has it; nothing: nothing does.
+  std::function<std::optional<std::string>(const std::string& path, bool size)> state = {};
+  // Whether a name in a listed folder counts, "d/a" or "d/b/": it is not left out by the project's
+  // rules (lineage/filter). Empty: all do.
+  std::function<bool(const std::string& path)> counts = {};
   // The names in a folder: "a", or "b/" for a folder; nothing: it cannot be listed.
   std::function<std::optional<std::vector<std::string>>(const std::string& path)> names = {};
   // The run that left what is at `path` now; 0: no recorded run, so it was changed by hand or by an
@@ -36,9 +42,13 @@ struct DiskQueries {
   std::function<std::optional<std::int64_t>(const std::string& path)> changed_unix_ns = {};
 };
 
-// For each stage, in the order of LiveStages, the reasons why it is stale; empty: it is fresh.
-std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk);
-std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQueries& disk);
+struct Freshness {
+  std::vector<Reason> reasons;  // why the stage is stale; empty: it is not
+  std::vector<Reason> doubts;   // why it is not known to be fresh
+};
+
+// Of each stage, in the order of LiveStages.
+std::vector<Freshness> freshness(const LiveStages& stages, const DiskQueries& disk);
 
 // The outputs of the stage that a later run of another stage replaced without reading them, so that
 // what the stage left there is gone (kOutputReplaced). Stages that append to a file or change it in

@@ -33,6 +33,16 @@ DiskCheck check_of(const Disk& disk) {
   };
 }
 
+// The reasons of each stage.
+std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQueries& disk) {
+  std::vector<std::vector<Reason>> reasons;
+  for (Freshness& found : freshness(stages, disk)) reasons.push_back(std::move(found.reasons));
+  return reasons;
+}
+std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk) {
+  return staleness(stages, DiskQueries{.content = on_disk});
+}
+
 // Stages from descriptions: ids are given in the order of `order`, if one is given (a stage whose
 // number is small may have run last).
 LiveStages stages_of(const std::vector<std::string>& descriptions,
@@ -294,8 +304,13 @@ std::vector<bool> brute_force(const std::vector<RunRecord>& runs, const Disk& di
       if (made != nullptr && made->blake3 != i.blake3) stale[s] = true;
       if (from && changes(s, i.path) && runs[*from].id > runs[s].id) stale[s] = true;
       const auto last = last_to_change(i.path);
-      const bool taken_over =
-          last && *last > s && (reads(*last, i.path) || leaves(*last, i.path) == nullptr);
+      bool made_before = false;
+      for (std::size_t t = 0; t < s; ++t) {
+        const store::Output* left = leaves(t, i.path);
+        made_before = made_before || (left != nullptr && !left->before && !reads(t, i.path));
+      }
+      const bool taken_over = last && *last > s && made_before &&
+                              (reads(*last, i.path) || leaves(*last, i.path) == nullptr);
       if (!changes(s, i.path) && !taken_over && differs(i.path, *i.blake3)) stale[s] = true;
     }
     for (const store::Output& o : runs[s].outputs) {
@@ -437,11 +452,11 @@ TEST(Staleness, WhatIsGoneFromAListedFolder) {
   EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {"a", "b/"}, Names{"a"}), gone);
   EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {"a"}, std::nullopt), gone);
   EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {}, std::nullopt), gone);
-  EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {".hidden", "a"}, Names{"a"}), fresh);
-  // What it read there is an input; the rest did not matter.
+  EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {".hidden", "a"}, Names{"a"}), gone);
+  // What it read there is an input; of the rest it is not known whether it mattered.
   EXPECT_EQ(causes_of_listing({"cat d/x.csv=1 -> n=1"}, {"a", "x.csv"}, Names{"x.csv"}), fresh);
-  // Files of stages are outputs.
-  EXPECT_EQ(causes_of_listing({"ls -> n=1", "make -> d/a=1"}, {"a", "b"}, Names{"b"}), fresh);
+  // A file of a later stage was there.
+  EXPECT_EQ(causes_of_listing({"ls -> n=1", "make -> d/a=1"}, {"a", "b"}, Names{"b"}), gone);
   EXPECT_EQ(causes_of_listing({"ls -> n=1", "make -> d/a=1"}, {"a"}, std::nullopt), fresh);
 }
 

@@ -23,6 +23,7 @@
 #include "lineage/record/metrics_file.h"
 #include "lineage/record/run_results.h"
 #include "lineage/redact/command.h"
+#include "observe/collect/event/project_folder.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/launch.h"
 #include "observe/collect/process/outside_writers.h"
@@ -95,6 +96,8 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   if (error) return base::fail(base::unfit_error("the working directory", "is gone"));
   ContextTask context({.directory = directory, .environment = launch_.environment.entries()});
   ASSAY_TRY(const store::Location location, locate(directory));
+  project_ = location.project;
+  collect::set_project_folder(project_.string());
   ASSAY_TRY(run_, new_run(request_, launch_, directory));
   run_.spool = location.directory / "spool" / run_.uid;
   if (request_.part_of) {
@@ -168,6 +171,8 @@ base::Result<void> Recorder::run() {
   started_file_ns_ = file_system_clock_ns(run_.spool);
   Tracker::Options options{.started_ns = started_ns_,
                            .started_file_ns = started_file_ns_,
+                           .directory = run_.directory,
+                           .project = project_.string(),
                            .hashing = {.cache = digests_.get()}};
   // While the command still runs, it holds the file open itself, so the answer would be wrong.
   options.written_outside = [this, outside](const wire::Stamp& file) {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lineage/filter/filter.h"
 #include "lineage/record/job_part.h"
 #include "lineage/record/part.h"
 #include "lineage/record/run.h"
 #include "lineage/record/run_results.h"
-#include "lineage/track/filter.h"
 #include "lineage/track/tracker.h"
 #include "observe/collect/gpu_counters.h"
 #include "observe/collect/keeper.h"
@@ -65,6 +65,7 @@ class Recorder {
   std::unique_ptr<collect::Collector> collector_;
   std::optional<collect::GpuCounters> gpu_;  // if a CUDA program may run
   store::RunRecord run_;
+  std::filesystem::path project_;
   std::vector<store::RunId> overlapping_;  // other runs that were running when it began
   std::int64_t started_ns_ = 0;            // monotonic
   std::int64_t started_file_ns_ = 0;       // the file system's clock

@@ -84,7 +84,11 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
 
   Filter filter({.root = store.location().project});
   ASSAY_TRY(StoredDigests digests, StoredDigests::open(store));
-  Tracker tracker({.started_ns = times.start_ns, .live = false, .hashing = {.cache = &digests}},
+  Tracker tracker({.started_ns = times.start_ns,
+                   .live = false,
+                   .directory = run.directory,
+                   .project = store.location().project.string(),
+                   .hashing = {.cache = &digests}},
                   filter);
   if (readable) ASSAY_TRY_VOID(replay(events, tracker));
   std::error_code ignored;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lineage/filter/filter.h"
 #include "lineage/record/part_folder.h"
 #include "lineage/record/redirects.h"
-#include "lineage/track/filter.h"
 #include "observe/collect/keeper.h"
 #include "observe/collect/process/launch.h"
 #include "observe/collect/tracers.h"

@@ -109,6 +109,16 @@ std::vector<std::int64_t> replaced_stages(const StageStates& states,
   return found;
 }
 
+std::vector<std::int64_t> unsure_stages(const StageStates& states,
+                                        const std::vector<std::int64_t>& targets) {
+  std::vector<std::int64_t> found;
+  for (const std::size_t stage : needed_by(states, StageOrder(states.stages), targets)) {
+    if (!states.reasons[stage].empty() || states.doubts[stage].empty()) continue;
+    found.push_back(states.stages.runs()[stage].stage);
+  }
+  return found;
+}
+
 base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,
                                                          const LiveStages& stages,
                                                          std::string_view text,

@@ -34,6 +34,10 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
 std::vector<std::int64_t> replaced_stages(const StageStates& states,
                                           const std::vector<std::int64_t>& targets);
 
+// The same stages, as far as they are not stale, of which it is not known whether they are fresh.
+std::vector<std::int64_t> unsure_stages(const StageStates& states,
+                                        const std::vector<std::int64_t>& targets);
+
 // The obstacle of a stage that would overwrite one of `edited` (edited_outputs()); empty: none. A
 // file that its standard output or error went to is one with either policy, because `run @N` does
 // not overwrite it: the stage would run without its redirection.

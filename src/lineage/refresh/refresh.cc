@@ -77,6 +77,7 @@ class Refresher {
     }
     report_.stale = plan_refresh(*states_, request_.targets, request_.edited);
     report_.replaced = replaced_stages(*states_, request_.targets);
+    report_.unsure = unsure_stages(*states_, request_.targets);
     return std::move(report_);
   }
 
@@ -146,19 +147,14 @@ class Refresher {
     return {};
   }
 
-  // A stage that was stale only because of its producers is fresh if they made the same content
-  // again.
+  // A stage is fresh if the stages before it made what it needs as it was: the content of its
+  // inputs, or the files that it lists.
   base::Result<void> start_unless_fresh(const PlannedRefresh& one) {
-    const bool may_be_fresh =
-        std::all_of(one.reasons.begin(), one.reasons.end(),
-                    [](const Reason& reason) { return reason.cause == Cause::kUpstream; });
-    if (may_be_fresh) {
-      if (changed_) ASSAY_TRY_VOID(update_states());
-      const auto at = index_.find(one.stage);
-      if (at != index_.end() && states_->reasons[at->second].empty()) {
-        give_up(one, StageOutcome::kUnneeded, "its inputs are unchanged");
-        return {};
-      }
+    if (changed_) ASSAY_TRY_VOID(update_states());
+    const auto now = index_.find(one.stage);
+    if (now != index_.end() && states_->reasons[now->second].empty()) {
+      give_up(one, StageOutcome::kUnneeded, "its inputs are unchanged");
+      return {};
     }
     ASSAY_TRY(const std::string obstacle, obstacle_now(one.stage));
     if (!obstacle.empty()) {

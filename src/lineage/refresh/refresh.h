@@ -51,6 +51,7 @@ struct RefreshReport {
   std::vector<RefreshedStage> stages;  // in the order in which they began or were skipped
   std::vector<PlannedRefresh> stale;   // what the same refresh would run now
   std::vector<std::int64_t> replaced;  // not stale, but another stage has replaced an output
+  std::vector<std::int64_t> unsure;    // not stale, but not known to be fresh
   bool no_stages = false;              // no run has succeeded yet
   int interrupted_by = 0;              // a signal, or 0
 };

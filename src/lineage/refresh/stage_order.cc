@@ -94,6 +94,7 @@ StageOrder::StageOrder(const LiveStages& stages) {
     for (const store::Input& input : stages.needs(stage)) {
       if (const auto source = stages.source(stage, input)) feeds.insert({source->stage, stage});
     }
+    for (const auto& [source, path] : stages.lookup_sources(stage)) feeds.insert({source, stage});
   }
   const auto users = users_of_paths(stages);
   // Pairs that share a file, the lower number first.

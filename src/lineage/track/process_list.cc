@@ -51,6 +51,18 @@ void ProcessList::for_each(const std::function<void(store::ProcessRecord)>& visi
   }
 }
 
+std::string_view ProcessList::program_of(pid_t pid) const {
+  constexpr int kMostForks = 64;  // a pid that was used again could lead in a circle
+  for (int i = 0; i < kMostForks; ++i) {
+    const auto found = latest_.find(pid);
+    if (found == latest_.end()) return {};
+    const Process& process = processes_[found->second];
+    if (process.program != 0) return programs_[process.program];
+    pid = process.parent;
+  }
+  return {};
+}
+
 std::uint32_t ProcessList::program(std::string_view path) {
   const auto [found, is_new] =
       program_ids_.try_emplace(std::string(path), static_cast<std::uint32_t>(programs_.size()));

@@ -22,6 +22,8 @@ class ProcessList {
   // In the order in which they were first seen.
   void for_each(const std::function<void(store::ProcessRecord)>& visit) const;
   [[nodiscard]] std::size_t size() const { return processes_.size(); }
+  // The program that the process runs, or inherited from the one that forked it; empty: not known.
+  [[nodiscard]] std::string_view program_of(pid_t pid) const;
 
  private:
   static constexpr std::int32_t kUnknown = -1;  // no wait status is negative

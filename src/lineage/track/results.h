@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "lineage/track/filter.h"
+#include "lineage/filter/filter.h"
 #include "store/run.h"
 
 namespace assay::lineage {

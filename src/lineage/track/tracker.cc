@@ -71,9 +71,11 @@ void Tracker::on_event(const Event& event) {
       note_link(event.path);
       return resolver_.forget();
     case RecordOp::kList:
-      return note_listed(event.path);
+      return note_listed(event);
     case RecordOp::kAbsent:
       return note_absent(event.path);
+    case RecordOp::kQueried:
+      return note_queried(event);
     case RecordOp::kNetwork:
       return note_network(event.path, stamp);
     case RecordOp::kMissed:

@@ -14,7 +14,8 @@
 //   tracker_hashes.cc  pre-images: what is hashed when
 //   tracker_times.cc   whether a file changed, by its times
 //   tracker_finish.cc  the end of the run: comparison with the file system, inputs
-//   tracker_facts.cc   links that were followed or made, folders listed, names that were not there
+//   tracker_facts.cc   links that were followed or made, the network
+//   tracker_lookups.cc folders that were listed, names that were asked about, there or not
 //   tracker_outputs.cc outputs, and why other files are left out
 #pragma once
 
@@ -27,10 +28,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "lineage/filter/filter.h"
 #include "lineage/track/file_table.h"
-#include "lineage/track/filter.h"
 #include "lineage/track/hash_queue.h"
 #include "lineage/track/path_resolver.h"
 #include "lineage/track/path_table.h"
@@ -62,6 +64,8 @@ class Tracker : public collect::EventSink {
     std::size_t max_pending = 50'000;
     // The file system's clock at the run's start; 0: not known.
     std::int64_t started_file_ns = 0;
+    std::string directory = {};  // in which the command was started
+    std::string project = {};    // the project's folder; empty: none
     // Whether a program outside the run that has this file open for writing may have written to it.
     // Called at the end, for files that the command inherited open and that have changed.
     std::function<bool(const wire::Stamp& file)> written_outside = {};
@@ -108,6 +112,12 @@ class Tracker : public collect::EventSink {
     wire::Stamp stamp;
   };
   struct Changed;  // a future output, see tracker_outputs.cc
+  // A folder that was listed.
+  struct Listing {
+    bool by_program = false;              // certainly not only by Python, to find modules
+    std::map<pid_t, int> by_python = {};  // how often each of its processes may have done that
+    std::set<std::string> made = {};      // names that the run had made there when it listed it
+  };
 
   // tracker.cc
   void read(Located located, const wire::Stamp* stamp);
@@ -184,12 +194,25 @@ class Tracker : public collect::EventSink {
   // tracker_facts.cc
   void note_link_path(std::string_view given, PathId id);
   void note_link(std::string_view path);
-  void note_listed(std::string_view folder);
-  void note_absent(std::string_view path);
   void note_network(std::string_view text, const wire::Stamp* stamp);
-  [[nodiscard]] std::optional<std::vector<std::string>> names_before(const std::string& folder);
   void report_links(Results& results);
   void report_facts(Results& results);
+
+  // tracker_lookups.cc
+  void note_listed(const collect::Event& event);
+  void note_absent(std::string_view path);
+  void note_queried(const collect::Event& event);
+  [[nodiscard]] bool is_python(pid_t process);
+  [[nodiscard]] bool is_listing(const collect::Event& event);
+  [[nodiscard]] bool kept_in_project(const std::string& path);
+  [[nodiscard]] bool is_import(const std::string& folder, const Listing& listing) const;
+  [[nodiscard]] std::set<std::string> made_in(const std::string& folder);
+  [[nodiscard]] std::optional<std::vector<std::string>> names_listed(const std::string& folder,
+                                                                     const Listing& listing);
+  [[nodiscard]] bool is_changed_by_run(const std::string& path);
+  void report_listed(Results& results);
+  void report_absent(Results& results);
+  void report_queried(Results& results);
 
   // tracker_outputs.cc
   void report_outputs(const std::vector<PathId>& order, Results& results);
@@ -209,10 +232,13 @@ class Tracker : public collect::EventSink {
   ProcessList processes_;
   MissedList missed_;
   std::vector<FolderMove> folder_moves_;
-  std::set<std::string> link_paths_;   // paths of opened files that are not their real paths
-  std::set<std::string> made_links_;   // symbolic links that the run made, moved or removed
-  std::map<std::string, int> listed_;  // folders, and how often
+  std::set<std::string> link_paths_;  // paths of opened files that are not their real paths
+  std::set<std::string> made_links_;  // symbolic links that the run made, moved or removed
+  std::map<std::string, Listing> listed_;
+  std::unordered_map<std::string, bool> python_scripts_;   // programs, whether they are
+  std::unordered_map<std::string, bool> static_programs_;  // the same
   std::set<std::string> absent_;
+  std::unordered_map<std::string, bool> queried_;  // and whether a size was told
   // By host name or address; for an address, by connection.
   std::map<std::string, std::map<std::uint64_t, store::Traffic>> network_;
   bool other_namespaces_ = false;  // some process has its own mount namespace

@@ -1,16 +1,12 @@
-// Facts about paths: symbolic links that the run followed or left, folders that it listed, files
-// that it looked for and did not find. Files are tracked by their real paths, so a link that later
-// leads elsewhere, or a new file, changes what the run would read.
+// Facts about paths: symbolic links that the run followed or left, and the network. Files are
+// tracked by their real paths, so a link that later leads elsewhere changes what the run would
+// read. Folders and names that it asked about: tracker_lookups.cc.
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
-#include <memory>
 
-#include "lineage/track/created_folders.h"
 #include "lineage/track/tracker.h"
 
 namespace assay::lineage {
@@ -18,8 +14,6 @@ namespace {
 
 // Bounds memory; programs that open more files than this through links use few links.
 constexpr std::size_t kMaxLinkPaths = 10'000;
-// Bounds memory: a compiler looks for every header in every include folder.
-constexpr std::size_t kMostAbsent = 2'000;
 
 // Calls `visit` with every symbolic link on the way along `path`, in order, as it is now.
 void each_link(
@@ -76,23 +70,6 @@ void Tracker::note_link(std::string_view path) {
   made_links_.insert(text_of(resolved));
 }
 
-void Tracker::note_listed(std::string_view folder) {
-  const std::unique_ptr<char, void (*)(void*)> real(
-      ::realpath(std::string(folder).c_str(), nullptr), std::free);
-  if (!real || listed_.size() >= kMaxLinkPaths) return;
-  if (filter_.rule(filter_.rule_for_folder(real.get())).keep) ++listed_[real.get()];
-}
-
-void Tracker::note_absent(std::string_view path) {
-  const ResolvedPath resolved = resolver_.resolve(path);
-  if (resolved.folder == 0 || absent_.size() >= kMostAbsent) return;
-  std::int32_t& rule = paths_.folder_rule(resolved.folder);
-  const std::string& folder = paths_.folder_path(resolved.folder);
-  if (rule < 0) rule = filter_.rule_for_folder(folder);
-  const RuleId own = filter_.rule_for_name(static_cast<RuleId>(rule), folder, resolved.name);
-  if (filter_.rule(own).keep) absent_.insert(text_of(resolved));
-}
-
 // A connection shared by several processes is reported by each, with its traffic up to that time.
 void Tracker::note_network(std::string_view text, const wire::Stamp* stamp) {
   constexpr std::size_t kMostAddresses = 1'000;
@@ -108,48 +85,12 @@ void Tracker::note_network(std::string_view text, const wire::Stamp* stamp) {
   traffic.sent = std::max(traffic.sent, stamp->mtime_ns);
 }
 
-// The names in a folder before the run: those there now, without what the run made and with what it
-// removed.
-std::optional<std::vector<std::string>> Tracker::names_before(const std::string& folder) {
-  constexpr std::size_t kMostNames = 20'000;
-  std::set<std::string> names;
-  const FolderId id = paths_.folder(folder);
-  for (PathId path = paths_.first_in(id); path != 0; path = paths_[path].next_in_folder) {
-    if (paths_[path].before != 0) names.emplace(paths_.name(path));
-  }
-  std::error_code error;
-  std::filesystem::directory_iterator at(folder, error);
-  if (error) return std::nullopt;
-  for (const std::filesystem::directory_iterator end; !error && at != end; at.increment(error)) {
-    if (names.size() > kMostNames) return std::nullopt;
-    std::string name = at->path().filename().string();
-    std::error_code ignored;
-    if (at->is_directory(ignored)) {
-      if (!created_at_or_after(at->path().string(), options_.started_file_ns))
-        names.insert(name + "/");
-      continue;
-    }
-    const PathId path = paths_.find(id, name);
-    const bool made = path != 0 && paths_[path].now != 0 && paths_[path].before == 0;
-    if (!made && !made_links_.contains(folder + "/" + name)) names.insert(std::move(name));
-  }
-  return std::vector<std::string>(names.begin(), names.end());
-}
-
 void Tracker::report_facts(Results& results) {
   using Kind = store::PathFact::Kind;
-  report_links(results);
-  for (const auto& [folder, times] : listed_) {
-    if (created_at_or_after(folder, options_.started_file_ns)) continue;
-    auto names = names_before(folder);
-    if (!names) continue;
-    // Python lists what it may import from.
-    const bool importable = std::any_of(names->begin(), names->end(), [](const std::string& name) {
-      return name.ends_with(".py") || name.ends_with(".pyc");
-    });
-    if (importable && times < 2) continue;
-    results.fact({.kind = Kind::kListed, .path = folder, .names = *std::move(names)});
-  }
+  report_listed(results);
+  report_absent(results);
+  report_queried(results);
+  report_links(results);  // last: a name that was asked about may be a link
   for (const auto& [address, connections] : network_) {
     store::Traffic all;
     for (const auto& [connection, traffic] : connections) {
@@ -159,17 +100,6 @@ void Tracker::report_facts(Results& results) {
     results.fact({.kind = Kind::kNetwork,
                   .path = address,
                   .target = connections.empty() ? std::string() : store::to_target(all)});
-  }
-  for (const std::string& path : absent_) {
-    struct stat status {};
-    // Programs look for settings in many places outside the project, so there a missing file counts
-    // only in folders where the run used other files.
-    const ResolvedPath at = resolver_.from_canonical(path);
-    const bool in_project = filter_.rule(filter_.rule_for(path)).name == "project";
-    if (!in_project && paths_.first_in(at.folder) == 0) continue;
-    // It exists now: the run made it, or it is unknown when it appeared.
-    if (::lstat(path.c_str(), &status) == 0) continue;
-    results.fact({.kind = Kind::kAbsent, .path = path});
   }
 }
 

@@ -142,6 +142,7 @@ struct RecordFields {
   std::int32_t value = 0;
   std::int32_t child = 0;  // the process it is about, if not this one
   std::int64_t time_ns = 0;
+  std::uint16_t flags = 0;
 };
 
 // Writes a record. The path is `before`, a slash, and `path`, or just `path` if `before` is empty;
@@ -172,7 +173,8 @@ void write(const RecordFields& fields, Text before, Text path, Text other = {},
       std::memory_order_release);  // the length first: the process may be killed
   record->op = fields.op;
   record->source = wire::Source::kShim;
-  record->flags = fields.status != nullptr ? 0 : wire::flag::kNoStamp;
+  record->flags = static_cast<std::uint16_t>(fields.flags |
+                                             (fields.status != nullptr ? 0 : wire::flag::kNoStamp));
   record->path_length = static_cast<std::uint16_t>(path_length);
   record->other_length = static_cast<std::uint16_t>(other_length);
   record->thread = by.thread;
@@ -228,18 +230,19 @@ void record_traffic(const char* text, std::size_t length, std::uint64_t connecti
   write({.op = wire::RecordOp::kNetwork, .status = &counted}, {}, {text, length});
 }
 
-[[gnu::noinline]] void record_name(wire::RecordOp op, int directory, const char* path,
-                                   std::size_t path_length) {
+[[gnu::noinline]] void record_name(wire::RecordOp op, std::uint16_t flags, int directory,
+                                   const char* path, std::size_t path_length) {
   char buffer[PATH_MAX];
   const Text given{path, path_length};
+  const RecordFields fields{.op = op, .flags = flags};
   if (path_length > 0 && path[0] == '/') {
-    if (!is_process_specific(given)) write({.op = op}, {}, given);
+    if (!is_process_specific(given)) write(fields, {}, given);
     return;
   }
   const Text before = name_of_directory(directory, buffer, sizeof buffer);
   const bool fits = before.length + 1 + path_length < PATH_MAX;
   if (before.length > 0 && fits && !is_process_specific(before)) {
-    write({.op = op}, before, given);
+    write(fields, before, given);
   }
 }
 

@@ -21,9 +21,10 @@ bool log_ready();
 void record_open(wire::RecordOp op, int file, const struct stat& status, int directory,
                  const char* path, std::size_t path_length);
 
-// The same for a name without an open file (kList, kAbsent). Nothing is recorded if the collector
-// could not interpret the name.
-void record_name(wire::RecordOp op, int directory, const char* path, std::size_t path_length);
+// The same for a name without an open file (kList, kAbsent, kQueried), with flags of wire::flag.
+// Nothing is recorded if the collector could not interpret the name.
+void record_name(wire::RecordOp op, std::uint16_t flags, int directory, const char* path,
+                 std::size_t path_length);
 
 // A text that is no path (kNetwork).
 void record_text(wire::RecordOp op, const char* text, std::size_t length);

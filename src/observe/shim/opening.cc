@@ -44,16 +44,22 @@ bool key_of_name(std::uint64_t salt, int directory, const char* path, std::uint6
   return true;
 }
 
+bool is_in_project(const char* path) {
+  const wire::LogHeader& header = *shim.header;
+  return wire::is_below(path, header.project, header.project_length);
+}
+
 // Records a name in a directory at most once per process. If the log is full, it is recorded at the
 // next lookup.
-void note(wire::RecordOp op, std::uint64_t salt, int directory, const char* path) {
-  if (path[0] == 0 || (path[0] == '/' && wire::is_system_path(path)) || !log_ready()) return;
+void note(wire::RecordOp op, std::uint16_t flags, std::uint64_t salt, int directory,
+          const char* path) {
+  if (path[0] == 0 || !log_ready()) return;
   const bool moving = (shim.moves.load(std::memory_order_acquire) & kMoving) != 0;
   if (path[0] != '/' && directory == AT_FDCWD && moving) return;
   std::uint64_t key = 0;
   const bool keyed = key_of_name(salt, directory, path, key);
   if (keyed && is_recorded(key)) return;
-  record_name(op, directory, path, strlen(path));
+  record_name(op, flags, directory, path, strlen(path));
   if (keyed) remember(key);
 }
 
@@ -61,15 +67,12 @@ void note(wire::RecordOp op, std::uint64_t salt, int directory, const char* path
 constexpr std::uint64_t kAbsentName = 0xAB5E'17AB'5E17'AB5E;
 constexpr std::uint64_t kListedOnce = 0x115E'D115'ED11'5ED1;
 constexpr std::uint64_t kListedAgain = ~kListedOnce;
+constexpr std::uint64_t kQueriedName = 0x0A5C'ED0A'5CED'0A5C;
+constexpr std::uint64_t kQueriedSize = ~kQueriedName;
 
-// Records up to two listings of a folder. Python lists the folders that it imports from once, so a
-// second listing was made by the program itself.
-void note_listed(int directory, const char* path) {
-  std::uint64_t key = 0;
-  if (key_of_name(kListedOnce, directory, path, key) && is_recorded(key)) {
-    return note(wire::RecordOp::kList, kListedAgain, directory, path);
-  }
-  note(wire::RecordOp::kList, kListedOnce, directory, path);
+// Whether nothing is recorded of a folder, or of a missing name, at this path.
+bool is_left_out(const char* path) {
+  return path[0] == '/' && wire::is_system_path(path) && !is_in_project(path);
 }
 
 // The path is read only after the kernel has accepted it: a bad pointer must give EFAULT, not
@@ -102,8 +105,7 @@ long open_for_reading(int directory, const char* path, int flags) {
   if (S_ISREG(status.st_mode)) {
     record_open(wire::RecordOp::kRead, static_cast<int>(file), status, directory, path, length);
   } else if (S_ISDIR(status.st_mode)) {
-    note_listed(directory, path);
-    return file;
+    return file;  // perhaps to list it (libc_listing.cc), perhaps to come back to it or to sync it
   }
   if (key != 0) remember(key);
   return file;
@@ -130,7 +132,25 @@ long open_creating(int directory, const char* path, int flags, mode_t mode) {
 }  // namespace
 
 void note_absent(int directory, const char* path) {
-  note(wire::RecordOp::kAbsent, kAbsentName, directory, path);
+  if (!is_left_out(path)) note(wire::RecordOp::kAbsent, 0, kAbsentName, directory, path);
+}
+
+// Up to two listings of a folder are recorded: Python lists the folders that it imports from once,
+// so a second listing was made by the program itself.
+void note_listed(int directory, const char* path) {
+  if (is_left_out(path)) return;
+  const std::uint16_t flags = path[0] == '/' ? 0 : wire::flag::kRelative;
+  std::uint64_t key = 0;
+  if (key_of_name(kListedOnce, directory, path, key) && is_recorded(key)) {
+    return note(wire::RecordOp::kList, flags, kListedAgain, directory, path);
+  }
+  note(wire::RecordOp::kList, flags, kListedOnce, directory, path);
+}
+
+void note_queried(int directory, const char* path, bool size) {
+  if (is_left_out(path)) return;
+  note(wire::RecordOp::kQueried, size ? wire::flag::kSize : 0, size ? kQueriedSize : kQueriedName,
+       directory, path);
 }
 
 bool takes_mode(int flags) {
@@ -143,7 +163,6 @@ long open_file(int directory, const char* path, int flags, mode_t mode) {
   if ((flags & O_PATH) != 0 || ((flags & O_DIRECTORY) != 0 && !takes_mode(flags))) {
     const long folder = gate_call(SYS_openat, directory, path, flags, mode);
     if ((flags & O_PATH) != 0) return folder;
-    if (!failed(folder)) note_listed(directory, path);
     if (folder == -ENOENT) note_absent(directory, path);
     return folder;
   }

@@ -3,6 +3,7 @@
 // then runs without the shim, and the gate sees all its calls.
 #include "observe/shim/shim.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/stat.h>
 #include <stdlib.h>
@@ -132,6 +133,7 @@ bool start() {
     return expected == State::kOn;
   }
   find_others();
+  next_once<DIR*(int)>(Function::kFdopendir);  // not first in the child of a fork
   const bool works = set_up();
   State starting = State::kStarting;  // unless the collector has switched it off
   shim.state.compare_exchange_strong(starting, works ? State::kOn : State::kOff);

@@ -34,6 +34,9 @@ struct LogHeader {
   // mount namespace paths refer to other files, and the shim leaves it to the gate.
   std::uint64_t root_mount = 0;
   std::uint64_t root_inode = 0;
+  // The project's folder, without a slash at its end; empty: none, or its path is too long.
+  std::uint64_t project_length = 0;
+  char project[1024] = {};
   // Written by the collector, read by the shim:
   alignas(64) std::atomic<std::uint64_t> allocated_end{kHeaderSize};
   // Increased whenever a name may refer to another file (rename, delete, link, symbolic link, a

@@ -32,6 +32,8 @@ const char* name_of(RecordOp op) {
       return "list";
     case RecordOp::kAbsent:
       return "absent";
+    case RecordOp::kQueried:
+      return "queried";
     case RecordOp::kNetwork:
       return "network";
     case RecordOp::kRelink:

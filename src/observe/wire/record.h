@@ -28,12 +28,14 @@ enum class RecordOp : std::uint8_t {
   kExit,      // a process ended; value is its wait status
   kMissed,    // something could not be observed: path is its kind, other a text
   kRelink,    // the symbolic link at path is made, removed or moved: paths through it change
-  kList,      // the folder at path was opened, probably to list its names
+  kList,      // the folder at path was opened, probably to list its names;
+              // flag::kRelative, flag::kPlainOpen
   kAbsent,    // path was looked for and does not exist
   kNetwork,   // path is a host name that was looked up, or an address that was connected to. With a
               // stamp: traffic of the connection `inode`, size bytes received, mtime_ns bytes sent
+  kQueried,   // path was asked about and exists (stat, access, readlink); flag::kSize
 };
-inline constexpr RecordOp kLastOp = RecordOp::kNetwork;
+inline constexpr RecordOp kLastOp = RecordOp::kQueried;
 
 const char* name_of(RecordOp op);
 
@@ -51,6 +53,9 @@ inline constexpr std::uint16_t kExchange = 4;   // kRename: the two names swappe
 inline constexpr std::uint16_t kUnnamed = 8;    // kCreate: O_TMPFILE, has no name until linked
 inline constexpr std::uint16_t kNoStatus = 16;  // kExit: the status is unknown
 inline constexpr std::uint16_t kRacy = 32;      // Source::kInherited: a change may not show
+inline constexpr std::uint16_t kRelative = 64;  // kList: it was given by a relative path
+inline constexpr std::uint16_t kPlainOpen = 256;  // kList: opened without O_DIRECTORY
+inline constexpr std::uint16_t kSize = 128;     // kQueried: the answer has the size (stat)
 }  // namespace flag
 
 // Distinguishes states of a file, as far as the file system does.

@@ -1,9 +1,11 @@
-// Folders where programs constantly look for libraries, settings and devices: missing files and
-// listings there are not reported (bpf/absent.h has the same list as numbers).
+// Folders where programs constantly look for libraries, settings and devices: what they ask for and
+// list there is not reported, except inside the project, wherever that lies (bpf/lookup.h has the
+// same list as numbers).
 //
 // Used inside the target process: no allocation.
 #pragma once
 
+#include <stddef.h>
 #include <string.h>
 
 namespace assay::wire {
@@ -15,6 +17,12 @@ inline bool is_system_path(const char* path) {
     if (strncmp(path, folder, strlen(folder)) == 0) return true;
   }
   return false;
+}
+
+// Whether `path` is the folder or lies below it. An empty folder has nothing below it.
+inline bool is_below(const char* path, const char* folder, size_t length) {
+  return length > 0 && strncmp(path, folder, length) == 0 &&
+         (path[length] == '/' || path[length] == 0);
 }
 
 }  // namespace assay::wire

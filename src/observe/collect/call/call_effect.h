@@ -20,8 +20,11 @@ struct PathArgument {
 
 std::optional<CallEffect> open_effect(const RemoteView& view, PathArgument file,
                                       std::uint64_t flags, std::uint64_t resolve);
-// stat and similar calls: of interest only if the file does not exist.
-std::optional<CallEffect> query_effect(const RemoteView& view, PathArgument file);
+// stat and similar calls. What a query tells about an existing file, beside that it exists and what
+// kind of file it is.
+enum class QueryAnswer { kExistence, kSize };
+std::optional<CallEffect> query_effect(const RemoteView& view, PathArgument file,
+                                       QueryAnswer answer);
 std::optional<CallEffect> mknod_effect(const RemoteView& view, PathArgument file,
                                        std::uint64_t mode);
 std::optional<CallEffect> truncate_effect(const RemoteView& view, PathArgument file,

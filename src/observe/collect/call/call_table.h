@@ -30,9 +30,11 @@ enum class CallKind : std::uint8_t {
   kSetTimesAtFlags,  // the same, with flags
   kExec,
   kExecAt,
-  // Only check whether a file exists (stat, access, readlink).
+  // Ask about a file without opening it: access and readlink; stat.
   kQuery,
   kQueryAt,
+  kStatus,
+  kStatusAt,
   // Operations on files are queued in memory and submitted together.
   kIoUringSetup,
   kIoUringEnter,

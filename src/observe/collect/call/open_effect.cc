@@ -10,7 +10,7 @@
 
 #include "observe/collect/call/call_effect.h"
 #include "observe/collect/event/event.h"
-#include "observe/wire/system_folders.h"
+#include "observe/collect/event/project_folder.h"
 
 namespace assay::collect {
 namespace {
@@ -101,7 +101,7 @@ std::optional<CallEffect> existing(const RemoteView& view, PathArgument given, R
 
 std::optional<CallEffect> absence(const RemoteView& view, PathArgument file) {
   std::string path = view.spelled(file.dirfd, file.path, {});
-  if (path.empty() || wire::is_system_path(path.c_str())) return std::nullopt;
+  if (path.empty() || is_unreported(path)) return std::nullopt;
   CallEffect effect;
   effect.events.push_back(
       {.op = RecordOp::kAbsent, .flags = wire::flag::kNoStamp, .path = std::move(path)});
@@ -109,14 +109,20 @@ std::optional<CallEffect> absence(const RemoteView& view, PathArgument file) {
   return effect;
 }
 
-std::optional<CallEffect> listing(const RemoteView& view, RemoteFile directory) {
-  if (!directory.path.starts_with('/') || wire::is_system_path(directory.path.c_str())) {
+std::optional<CallEffect> listing(const RemoteView& view, PathArgument given, RemoteFile directory,
+                                  std::uint64_t open_flags) {
+  if (!directory.path.starts_with('/') || is_unreported(directory.path)) {
     return std::nullopt;
   }
   CallEffect effect;
   effect.will_succeed = view.may(directory, R_OK);
-  effect.events.push_back(
-      {.op = RecordOp::kList, .flags = wire::flag::kNoStamp, .path = std::move(directory.path)});
+  const bool relative = !given.path.starts_with('/');
+  const bool plain = (open_flags & O_DIRECTORY) == 0;
+  effect.events.push_back({.op = RecordOp::kList,
+                           .flags = static_cast<std::uint16_t>(
+                               wire::flag::kNoStamp | (relative ? wire::flag::kRelative : 0) |
+                               (plain ? wire::flag::kPlainOpen : 0)),
+                           .path = std::move(directory.path)});
   return effect;
 }
 
@@ -141,7 +147,7 @@ std::optional<CallEffect> open_effect(const RemoteView& view, PathArgument file,
     return creation(view, file, view.find_creation(file.dirfd, file.path, follow, resolve));
   }
   if (found.error == ENOENT) return resolve == 0 ? absence(view, file) : std::nullopt;
-  if (found.directory()) return listing(view, std::move(found));
+  if (found.directory()) return listing(view, file, std::move(found), flags);
   if ((flags & O_DIRECTORY) != 0) return std::nullopt;
   // Memory (memfd_create) reopened through /proc is in no directory and so not an input.
   if (found.path.starts_with("/memfd:")) return std::nullopt;
@@ -160,13 +166,27 @@ std::optional<CallEffect> open_effect(const RemoteView& view, PathArgument file,
   return effect;
 }
 
-std::optional<CallEffect> query_effect(const RemoteView& view, PathArgument file) {
+std::optional<CallEffect> query_effect(const RemoteView& view, PathArgument file,
+                                       QueryAnswer answer) {
   if (file.path.empty()) return std::nullopt;
-  if (file.path.front() == '/' && wire::is_system_path(std::string(file.path).c_str())) {
+  if (file.path.front() == '/' && is_unreported(std::string(file.path))) {
     return std::nullopt;
   }
   const RemoteFile found = view.find(file.dirfd, file.path, true);
-  return found.error == ENOENT ? absence(view, file) : std::nullopt;
+  const bool is_link = found.error == ENOENT && view.find(file.dirfd, file.path, false).error == 0;
+  if (found.error == ENOENT && !is_link) return absence(view, file);
+  if (found.error != 0 && !is_link) return std::nullopt;
+  // As given: links on the way are followed later, and count.
+  std::string path = view.spelled(file.dirfd, file.path, {});
+  if (path.empty()) return std::nullopt;
+  CallEffect effect;
+  const bool size = answer == QueryAnswer::kSize;
+  effect.events.push_back(
+      {.op = RecordOp::kQueried,
+       .flags = static_cast<std::uint16_t>(wire::flag::kNoStamp | (size ? wire::flag::kSize : 0)),
+       .path = std::move(path)});
+  effect.will_succeed = true;
+  return effect;
 }
 
 std::optional<CallEffect> mknod_effect(const RemoteView& view, PathArgument file,

@@ -145,13 +145,17 @@ TEST_P(OpenEffect, TheNameThatWasGivenIsKeptWhereLinksAreOnTheWay) {
   EXPECT_EQ(given("./../d/a", "d"), "");
 }
 
-TEST_P(OpenEffect, OfAskingForWhatIsNotThere) {
+TEST_P(OpenEffect, OfAskingWhatIsThereAndWhatIsNot) {
   const std::string a = place.file("a");
+  const auto there = [](const std::string& name, const std::string& flags) {
+    return GetParam() ? Lines{} : Lines{"queried T/" + name + " no-stamp" + flags};
+  };
   struct stat status {};
   const auto asked = [&](const std::string& path) {
     return effect_lines([&] { ::syscall(SYS_newfstatat, AT_FDCWD, path.c_str(), &status, 0); });
   };
-  EXPECT_EQ(asked(a), (Lines{}));
+  EXPECT_EQ(asked(a), there("a", " size"));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_access, a.c_str(), R_OK); }), there("a", ""));
   EXPECT_EQ(asked(place.path("none")), absent("none"));
   EXPECT_EQ(asked("/usr/none"), (Lines{}));
   EXPECT_EQ(effect_lines([&] { ::syscall(SYS_access, place.path("no").c_str(), R_OK); }),

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "observe/wire/system_folders.h"
+#include "observe/collect/event/project_folder.h"
 
 namespace assay::collect {
 namespace {
@@ -156,7 +156,7 @@ std::string RemoteView::spelled(int dirfd, std::string_view path,
   if (path.empty() || path == canonical || views_differ.load(std::memory_order_relaxed)) return {};
   std::string text(path);
   // Links there (/proc/self, /dev/stdin) are not ones that users change.
-  if (path.front() == '/') return wire::is_system_path(text.c_str()) ? std::string() : text;
+  if (path.front() == '/') return is_unreported(text) ? std::string() : text;
   std::string_view rest = path;
   while (rest.starts_with('/') || rest.starts_with("./") || rest.starts_with("../")) {
     rest = rest.substr(rest.find('/') + 1);

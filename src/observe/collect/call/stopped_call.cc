@@ -187,9 +187,13 @@ std::optional<CallEffect> Reading::judged() {
     case kSetTimesAtFlags:
       return times(argument(3));
     case kQuery:
-      return plain(query_effect);
+      return plain(query_effect, QueryAnswer::kExistence);
     case kQueryAt:
-      return at(query_effect);
+      return at(query_effect, QueryAnswer::kExistence);
+    case kStatus:
+      return plain(query_effect, QueryAnswer::kSize);
+    case kStatusAt:
+      return at(query_effect, QueryAnswer::kSize);
     case kExec:
       return exec(false, 0);
     case kExecAt:

@@ -20,12 +20,15 @@ add_custom_command(
           -D__TARGET_ARCH_x86 -I${CMAKE_SOURCE_DIR}/src -idirafter /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
           -c ${_bpf_source} -o ${_bpf_object}
   ${_bpf_strip}
+  COMMAND sh -c "sha256sum files.bpf.o | sed 's/^/\\/\\/ /' > files.bpf.sum.h"
+  WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
   DEPENDS ${_bpf_source} ${_bpf_headers}
   COMMENT "Compiling BPF programs"
   VERBATIM)
 set_source_files_properties(ebpf/object_file_image.cc PROPERTIES
   OBJECT_DEPENDS ${_bpf_object}
-  COMPILE_DEFINITIONS "ASSAY_BPF_OBJECT=\"${_bpf_object}\""
+  COMPILE_DEFINITIONS
+    "ASSAY_BPF_OBJECT=\"${_bpf_object}\";ASSAY_BPF_SUM=\"${CMAKE_CURRENT_BINARY_DIR}/files.bpf.sum.h\""
   SKIP_PRECOMPILE_HEADERS ON)
 
 if(ASSAY_TESTS)

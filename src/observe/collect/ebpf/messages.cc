@@ -10,7 +10,7 @@
 
 #include "base/process/proc.h"
 #include "observe/collect/event/event.h"
-#include "observe/wire/system_folders.h"
+#include "observe/collect/event/project_folder.h"
 
 namespace assay::collect {
 namespace {
@@ -62,7 +62,7 @@ std::string given_path_to(const std::string& path, std::string_view given, pid_t
   if (given.empty() || given == path) return {};
   if (given.starts_with('/')) {
     std::string absolute(given);
-    return wire::is_system_path(absolute.c_str()) ? std::string() : absolute;
+    return is_unreported(absolute) ? std::string() : absolute;
   }
   std::string_view rest = given;
   while (rest.starts_with('/') || rest.starts_with("./") || rest.starts_with("../")) {
@@ -125,13 +125,15 @@ void EbpfMessages::receive(const assay_message& message, std::string_view names,
       opened(message, event, other, handle);
       break;
     case kAssayAbsent:
-      event.op = RecordOp::kAbsent;
+    case kAssayQueried:
+      event.op = message.kind == kAssayAbsent ? RecordOp::kAbsent : RecordOp::kQueried;
       event.flags = wire::flag::kNoStamp;
+      if (message.kind == kAssayQueried && message.access != 0) event.flags |= wire::flag::kSize;
       if (!other.starts_with('/')) path_ += '/';
       if (other.starts_with('/')) path_.clear();
       path_ += other;
       event.path = path_;
-      if (!wire::is_system_path(path_.c_str())) handle(event);
+      if (!is_unreported(path_)) handle(event);
       break;
     case kAssayFork:
       event.op = RecordOp::kProcess;
@@ -161,8 +163,10 @@ void EbpfMessages::opened(const assay_message& message, Event event, std::string
     case kAssayList:
       event.op = RecordOp::kList;
       event.flags = wire::flag::kNoStamp;
+      if (!given.empty() && !given.starts_with('/')) event.flags |= wire::flag::kRelative;
+      if ((message.hints & kAssayPlainOpen) != 0) event.flags |= wire::flag::kPlainOpen;
       event.path = path_;
-      if (message.hints == 0 && !wire::is_system_path(path_.c_str())) handle(event);
+      if ((message.hints & kAssayOtherNamespace) == 0 && !is_unreported(path_)) handle(event);
       return;
     case kAssayRead:
       event.op = RecordOp::kRead;

@@ -6,8 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +21,7 @@
 #include "observe/collect/ebpf/object_file.h"
 #include "observe/collect/ebpf/relocation.h"
 #include "observe/collect/ebpf/ring.h"
+#include "observe/collect/event/project_folder.h"
 
 namespace assay::collect {
 namespace {
@@ -31,6 +34,7 @@ struct CallKindRow {
 };
 
 constexpr unsigned kOpensByName = kAssayOpens | kAssayQueries;
+constexpr unsigned kTellsSize = kAssayQueries | kAssayTellsSize;
 
 constexpr std::array kCallKindRows = std::to_array<CallKindRow>({
     {2, 5, kOpensByName},                          // open
@@ -38,14 +42,14 @@ constexpr std::array kCallKindRows = std::to_array<CallKindRow>({
     {437, 437, kOpensByName | kAssayPathSecond},   // openat2
     {85, 8, kAssayOpens},                          // creat
     {304, 342, kAssayOpens | kAssayByHandle},      // open_by_handle_at
-    {4, 106, kAssayQueries},                       // stat
-    {6, 107, kAssayQueries},                       // lstat
-    {0, 195, kAssayQueries},                       // stat64
-    {0, 196, kAssayQueries},                       // lstat64
+    {4, 106, kTellsSize},                             // stat
+    {6, 107, kTellsSize},                             // lstat
+    {0, 195, kTellsSize},                             // stat64
+    {0, 196, kTellsSize},                             // lstat64
     {21, 33, kAssayQueries},                       // access
     {89, 85, kAssayQueries},                       // readlink
-    {262, 300, kAssayQueries | kAssayPathSecond},  // newfstatat, fstatat64
-    {332, 383, kAssayQueries | kAssayPathSecond},  // statx
+    {262, 300, kTellsSize | kAssayPathSecond},        // newfstatat, fstatat64
+    {332, 383, kTellsSize | kAssayPathSecond},        // statx
     {269, 307, kAssayQueries | kAssayPathSecond},  // faccessat
     {439, 439, kAssayQueries | kAssayPathSecond},  // faccessat2
     {267, 305, kAssayQueries | kAssayPathSecond},  // readlinkat
@@ -209,6 +213,14 @@ base::Result<void> EbpfPrograms::Loaded::map_shared() {
     seed = reinterpret_cast<std::uintptr_t>(&seed);
   }
   shared().seed = seed;
+  const std::string& project = project_folder();
+  const std::size_t known = std::min(project.size(), sizeof shared().project_word);
+  __u64 word = 0;
+  __u64 mask = 0;
+  std::memcpy(&word, project.data(), known);
+  std::memset(&mask, 0xff, known);
+  shared().project_word = word;
+  shared().project_mask = mask;
   return {};
 }
 

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "observe/collect/event/project_folder.h"
+
 namespace assay::collect {
 namespace {
 
@@ -121,6 +123,10 @@ base::Result<EventLog> EventLog::create(const std::filesystem::path& path) {
       (root.stx_mask & kMountId) != 0) {
     header->root_mount = root.stx_mnt_id;
     header->root_inode = root.stx_ino;
+  }
+  if (const std::string& project = project_folder(); project.size() < sizeof header->project) {
+    header->project_length = project.size();
+    std::copy(project.begin(), project.end(), header->project);
   }
   return EventLog(std::move(fd), header);
 }

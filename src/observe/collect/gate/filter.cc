@@ -149,7 +149,8 @@ std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode
   if (action == SECCOMP_RET_USER_NOTIF) {
     std::erase_if(calls, [&](const CallToStop& call) {
       const CallKind kind = find_call(arch, call.number)->kind;
-      return kind == CallKind::kQuery || kind == CallKind::kQueryAt;
+      return kind == CallKind::kQuery || kind == CallKind::kQueryAt || kind == CallKind::kStatus ||
+             kind == CallKind::kStatusAt;
     });
   }
   // Without a shim there is nothing to switch off, and the program cannot install a second

@@ -93,6 +93,7 @@ bool seen_by_ebpf(const CallEffect::ExpectedEvent& event) {
     case wire::RecordOp::kExec:
     case wire::RecordOp::kList:
     case wire::RecordOp::kAbsent:
+    case wire::RecordOp::kQueried:
       return true;
     default:
       return false;

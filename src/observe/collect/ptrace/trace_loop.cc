@@ -141,7 +141,7 @@ bool is_certain(const CallEffect& effect) {
   if (effect.reports_failure) return true;
   if (!effect.will_succeed || !effect.changes.empty() || effect.events.size() != 1) return false;
   const CallEffect::ExpectedEvent& event = effect.events.front();
-  return event.op == wire::RecordOp::kList ||
+  return event.op == wire::RecordOp::kList || event.op == wire::RecordOp::kQueried ||
          (event.op == wire::RecordOp::kRead && event.flags == 0);
 }
 

@@ -95,6 +95,7 @@ std::vector<std::string> lines_of(const std::optional<CallEffect>& effect,
     if ((event.flags & wire::flag::kExchange) != 0) line += " exchange";
     if ((event.flags & wire::flag::kUnnamed) != 0) line += " unnamed";
     if ((event.flags & wire::flag::kNoStamp) != 0) line += " no-stamp";
+    if ((event.flags & wire::flag::kSize) != 0) line += " size";
     lines.push_back(line);
   }
   if (!effect->will_succeed) lines.emplace_back("fails");

@@ -20,6 +20,7 @@ void EventRecorder::on_event(const Event& event) {
   }
   if ((event.flags & wire::flag::kWritable) != 0) line += " writable";
   if ((event.flags & wire::flag::kNoStamp) != 0) line += " no-stamp";
+  if ((event.flags & wire::flag::kSize) != 0) line += " size";
   lines.push_back(line);
 }
 

@@ -4,7 +4,7 @@
 //   vfs      on_file_open, where the kernel's functions can be attached to: every open, by any call
 //   syscall  on_sys_exit and on_uring_complete, where it does not: opens as system calls end
 //
-// and always on_sys_exit, which also sees failed look-ups, and the programs for the life of
+// and always on_sys_exit, which also sees look-ups, and the programs for the life of
 // processes. Those for io_uring are loaded when a command first sets up a ring.
 #include <linux/bpf.h>
 // first: its types are used by these
@@ -12,7 +12,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "observe/collect/ebpf/bpf/absent.h"
+#include "observe/collect/ebpf/bpf/lookup.h"
 #include "observe/collect/ebpf/bpf/open.h"
 #include "observe/collect/ebpf/bpf/process.h"
 #include "observe/collect/ebpf/bpf/run.h"
@@ -74,11 +74,13 @@ int BPF_PROG(on_sys_exit, struct pt_regs* regs, long result) {
     return 0;
   }
   const char* given = given_name(regs, call, compat);
-  if (result < 0) {
+  if (result < 0 || !(call & kAssayOpens)) {
     if (!(call & kAssayQueries)) return 0;
-    return report_failed_lookup(task, member, call, first_argument(regs, compat), given);
+    const unsigned long failed = (unsigned long)result >> 63;
+    const unsigned long kind = selected(kAssayAbsent, kAssayQueried, failed);
+    return report_lookup(task, member, call, kind, first_argument(regs, compat), given);
   }
-  if (!(call & kAssayOpens) || constants.opens_are_seen_inside) return 0;
+  if (constants.opens_are_seen_inside) return 0;
   const struct file* file = file_at(task, result);
   if (!file) {  // closed by another thread already
     count(&shared.dropped_path);

@@ -185,6 +185,7 @@ enum {
   kFmodeCreated = 0x100000,
   kFmodeNoAccount = 0x20000000,  // opened by a file system for its own use (overlayfs)
   kOpenTruncate = 01000,
+  kOpenDirectory = 0200000,
   kOpenTemporary = 020000000,  // __O_TMPFILE
   kTypeMask = 0170000,
   kTypeRegular = 0100000,

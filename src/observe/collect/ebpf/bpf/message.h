@@ -29,6 +29,7 @@ enum assay_message_kind {
   kAssayExec,      // path is the program that runs, other its arguments, NUL after each
   kAssayExit,      // value is the wait status
   kAssayAbsent,    // other does not exist; if it is relative, path is the directory
+  kAssayQueried,   // the same of a name that exists; access is kAssayTellsSize or 0
 };
 
 enum assay_access {
@@ -45,6 +46,7 @@ enum assay_hint {
   kAssayOtherNamespace = 1,  // the file's mount is not of the collector's mount namespace
   kAssayNeedsStat = 2,       // on this file system, stat returns other numbers than the inode has
   kAssayArgumentsTruncated = 4,
+  kAssayPlainOpen = 16,  // opened without O_DIRECTORY
   kAssayUnseenChange = 8,  // existing content opened for writing where the gate could not stop it
 };
 
@@ -71,10 +73,11 @@ struct assay_message {
 // What on_sys_exit needs to know about a system call.
 enum assay_call {
   kAssayOpens = 1,          // its result is a descriptor
-  kAssayQueries = 2,        // if it fails with ENOENT, a kAssayAbsent message is sent
+  kAssayQueries = 2,        // a kAssayQueried message is sent; kAssayAbsent if it fails with ENOENT
   kAssayPathSecond = 4,     // the path is the second argument, after a directory descriptor
   kAssayByHandle = 8,       // opens without a path, past the gate
   kAssayUring = 16,         // io_uring_setup, io_uring_enter
+  kAssayTellsSize = 32,     // of a query: the result has the file's size
   kAssayCallNumbers = 512,  // a power of two above all of them
 };
 
@@ -95,6 +98,8 @@ struct assay_shared {
   __u64 mnt_namespace;  // of the collector
   __u32 pid_level;      // depth of the collector's pid namespace, in which pids are reported
   __u32 gate_stops_changes;  // the gate reports opens that change existing files
+  __u64 project_word;  // the first eight bytes of the project's folder, as a little-endian word,
+  __u64 project_mask;  // and which of them it has; 0: no project
   // Written by the programs:
   __s64 live;  // processes of the command that have not ended
   __u64 members;

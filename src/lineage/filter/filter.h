@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "lineage/track/glob.h"
+#include "lineage/filter/glob.h"
 
 namespace assay::lineage {
 

@@ -1,4 +1,4 @@
-#include "lineage/track/filter.h"
+#include "lineage/filter/filter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Sends a message, once per process and name, when stat, access, readlink or open finds no file: if
-// the file exists in a later run, the program may behave differently.
+// Sends a message, once per process and name, when stat, access or readlink finds a file, and when
+// these or open find none: if that is different in a later run, the program may behave differently.
 #pragma once
 
 #include "observe/collect/ebpf/bpf/open.h"
@@ -26,9 +26,15 @@ static __always_inline bool is_system_word(__u64 word) {
 // Longer names are reported each time.
 enum { kWordsHashed = 16 };
 
-static __always_inline int report_failed_lookup(struct task_struct* task,
-                                                const struct member* member, unsigned int call,
-                                                unsigned long first, const char* given) {
+// Whether the name, by its first bytes, may be in the project: the collector looks at the rest.
+static __always_inline bool may_be_in_project(__u64 word) {
+  return shared.project_mask && (word & shared.project_mask) == shared.project_word;
+}
+
+// `kind` is kAssayQueried or kAssayAbsent.
+static __always_inline int report_lookup(struct task_struct* task, const struct member* member,
+                                         unsigned int call, unsigned long kind, unsigned long first,
+                                         const char* given) {
   const __u32 zero = 0;
   struct open_scratch* scratch = bpf_map_lookup_elem(&open_scratches, &zero);
   if (!scratch) return 0;
@@ -39,9 +45,10 @@ static __always_inline int report_failed_lookup(struct task_struct* task,
   long length = bpf_probe_read_user_str(scratch->text, kAssayPathMax, given);
   if (length <= 1) return 0;
   const bool absolute = scratch->text[0] == '/';
-  if (absolute && is_system_word(words[0])) return 0;
+  if (absolute && is_system_word(words[0]) && !may_be_in_project(words[0])) return 0;
 
-  __u64 hash = mixed(shared.seed ^ shared.epoch, member->id | (__u64)kAssayAbsent << 40);
+  const __u64 answer = kind | (call & kAssayTellsSize) << 8;
+  __u64 hash = mixed(shared.seed ^ shared.epoch, member->id | answer << 40);
   for (int i = 0; i < kWordsHashed; ++i) hash = mixed(hash, words[i]);
   if (!absolute) {
     const struct vfsmount* mount = 0;
@@ -72,7 +79,8 @@ static __always_inline int report_failed_lookup(struct task_struct* task,
   struct assay_message* message = &scratch->message;
   __builtin_memset(message, 0, sizeof *message);
   address(message, task);
-  message->kind = kAssayAbsent;
+  message->kind = kind;
+  message->access = call & kAssayTellsSize;
   message->path_length = at;
   message->other_length = length - 1;
   if (send(message, at + length - 1, 2 * kAssayPathMax, false)) *slot = hash;

@@ -1,4 +1,4 @@
-#include "lineage/track/glob.h"
+#include "lineage/filter/glob.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "lineage/track/tool_files.h"
+#include "lineage/filter/tool_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "lineage/track/tool_files.h"
+#include "lineage/filter/tool_files.h"
 
 #include <algorithm>
 #include <span>
 
 #include "base/embedded_file.h"
-#include "lineage/track/glob.h"
+#include "lineage/filter/glob.h"
 
 namespace assay::lineage {
 

@@ -1,4 +1,4 @@
-#include "lineage/track/filter.h"
+#include "lineage/filter/filter.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "lineage/track/tool_files.h"
+#include "lineage/filter/tool_files.h"
 
 namespace assay::lineage {
 namespace {
