@@ -183,7 +183,7 @@ base::Result<train::TextScore> score_all(const LoadedModel& loaded, const Opened
 
 base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptions& options) {
   ASSAY_TRY(const std::int64_t most, most_tokens(options.tokens));
-  ASSAY_TRY(const OpenedModel opened, open_model(options.checkpoint, options.tokenizer, "score"));
+  ASSAY_TRY(OpenedModel opened, open_model(options.checkpoint, options.tokenizer, "score"));
   ASSAY_TRY(const std::vector<data::Shard> shards, shards_of(options, opened, most));
   ASSAY_TRY(const std::int64_t sequence,
             about_documents(sequence_for(opened.model, shards, most), options));
@@ -201,6 +201,7 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
   progress.finish();
   const double perplexity = std::exp(found.loss());
   session.print_json(base::Json{{"checkpoint", opened.checkpoint.folder().string()},
+                                {"damaged", damaged_json(opened)},
                                 {"loss", found.loss()},
                                 {"perplexity", perplexity},
                                 {"bits_per_byte", found.bits_per_byte()},
