@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "train/checkpoint/tensor.h"
+#include "train/checkpoint/verification.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -36,15 +37,12 @@ void compare_chunk(std::span<const std::byte> a, std::span<const std::byte> b, s
 
 class Comparison {
  public:
-  Comparison(const Checkpoint& a, const Checkpoint& b,
-             const std::function<void(std::int64_t)>& progress)
-      : a_(a), b_(b), progress_(progress) {}
+  Comparison(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options)
+      : a_(a), b_(b), options_(options) {}
 
   base::Result<Difference> run() {
-    const base::Json other = state_json(b_.manifest().state);
-    const base::Json state = state_json(a_.manifest().state);
-    for (const auto& [key, value] : state.items()) {
-      if (value != other.at(key)) result_.state.push_back({key, value, other.at(key)});
+    for (StateDifference& one : diff_state(a_.manifest().state, b_.manifest().state)) {
+      (is_note(one.key) ? result_.notes : result_.state).push_back(std::move(one));
     }
     const std::vector<std::string> in_a = a_.parts();
     const std::vector<std::string> in_b = b_.parts();
@@ -60,6 +58,12 @@ class Comparison {
   }
 
  private:
+  [[nodiscard]] bool is_note(const std::string& key) const {
+    return std::ranges::any_of(options_.notes, [&](const std::string& note) {
+      return key == note || key.starts_with(note + ".");
+    });
+  }
+
   base::Result<void> list_part(const Checkpoint& from, const std::string& part,
                                TensorRelation relation) {
     ASSAY_TRY(const TensorSet set, from.part(part));
@@ -116,14 +120,14 @@ class Comparison {
       ASSAY_TRY_VOID(b.set->read(*b.tensor, at, chunk_b_));
       if (chunk_a_ != chunk_b_) compare_chunk(chunk_a_, chunk_b_, at / size, found);
       result_.compared_bytes += static_cast<std::int64_t>(count);
-      if (progress_) progress_(static_cast<std::int64_t>(count));
+      if (options_.progress) options_.progress(static_cast<std::int64_t>(count));
     }
     return {};
   }
 
   const Checkpoint& a_;
   const Checkpoint& b_;
-  const std::function<void(std::int64_t)>& progress_;
+  const DiffOptions& options_;
   Difference result_;
   std::vector<std::byte> chunk_a_;
   std::vector<std::byte> chunk_b_;
@@ -132,8 +136,12 @@ class Comparison {
 }  // namespace
 
 base::Result<Difference> diff(const Checkpoint& a, const Checkpoint& b,
-                              const std::function<void(std::int64_t)>& progress) {
-  return Comparison(a, b, progress).run();
+                              const DiffOptions& options) {
+  Verification of_a(a);
+  Verification of_b(b);
+  auto found = Comparison(a, b, options).run();
+  found = of_a.finish(std::move(found));
+  return of_b.finish(std::move(found));
 }
 
 }  // namespace assay::checkpoint
