@@ -48,6 +48,8 @@ class Checkpoint {
   // that while they are read.
   [[nodiscard]] std::vector<std::string> parts() const;
   [[nodiscard]] base::Result<TensorSet> part(const std::string& name) const;
+  // The files that hold tensors of these parts.
+  [[nodiscard]] std::set<std::string> files_of(const std::vector<std::string>& parts) const;
   // A small file of the checkpoint, checked against its hash; nothing if there is none.
   [[nodiscard]] base::Result<std::optional<std::string>> text(const std::string& name) const;
 
@@ -56,9 +58,6 @@ class Checkpoint {
       : folder_(std::move(folder)),
         lock_(std::make_shared<const ReadLock>(std::move(lock))),
         manifest_(std::move(manifest)) {}
-
-  // The files that hold tensors of these parts.
-  [[nodiscard]] std::set<std::string> files_of(const std::vector<std::string>& parts) const;
 
   std::filesystem::path folder_;
   std::shared_ptr<const ReadLock> lock_;

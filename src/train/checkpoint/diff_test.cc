@@ -129,6 +129,22 @@ TEST_F(DiffTest, OfTextsInTheStateTheLinesThatDiffer) {
   EXPECT_TRUE(found.state[2].a.is_null());
 }
 
+// Hashes alone tell that these are equal; whether they are the files' is still found out.
+TEST_F(DiffTest, FilesWithTheSameHashesAreNotReadTwice) {
+  const Snapshot snapshot = snapshot_of_step(4, 100);
+  const base::testing::MemoryDir other;
+  const auto left = Checkpoint::open(write_checkpoint(directory_.path(), snapshot)->folder);
+  const auto right = Checkpoint::open(write_checkpoint(other.path(), snapshot)->folder);
+  std::int64_t progress = 0;
+  const auto found =
+      diff(*left, *right, {.progress = [&](std::int64_t more) { progress += more; }});
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->equal());
+  EXPECT_EQ(found->compared_tensors, 8);
+  EXPECT_EQ(found->compared_bytes, compare(snapshot, snapshot).compared_bytes);
+  EXPECT_EQ(progress, found->compared_bytes);
+}
+
 TEST_F(DiffTest, NotesDoNotCount) {
   Snapshot a = snapshot_of_step(4);
   Snapshot b = a;
