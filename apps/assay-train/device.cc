@@ -34,6 +34,7 @@ base::Result<TrainingDevice> cpu_device(spec::JobSpec& job, const RankResources&
 base::Result<TrainingDevice> cuda_device(spec::JobSpec& job, const RankResources& share) {
   train::cuda::CudaOptions options;
   options.device = share.gpu;
+  options.device_ranks = share.gpu_ranks;
   options.groups = share.groups;
   options.host_ranks = share.local_ranks;
   options.deterministic_attention = job.train.deterministic;
@@ -44,6 +45,7 @@ base::Result<TrainingDevice> cuda_device(spec::JobSpec& job, const RankResources
   std::string bus_id = backend->pci_bus_id();
   ASSAY_TRY(TrainingDevice device, opened(std::move(backend)));
   device.gpu_bus_id = std::move(bus_id);
+  device.gpu_ranks = share.gpu_ranks;
   if (!no_cache.empty()) {
     device.note = "cannot cache the fastest matrix-product algorithms: " + no_cache;
   }

@@ -19,6 +19,7 @@ struct TrainingDevice {
   std::int64_t available_bytes = 0;
   // PCI address of a GPU; none for a CPU.
   std::optional<std::string> gpu_bus_id = std::nullopt;
+  int gpu_ranks = 1;      // ranks that share the GPU
   std::string note = {};  // a message for the user
   std::string why = {};   // why `auto` chose this device
 };

@@ -35,8 +35,7 @@ base::Result<base::ExitCode> generate_text(const Session& session, const Generat
   ASSAY_TRY(const auto top_p, number_option<double>("generate --top-p", options.top_p, 1e-6, 1));
   ASSAY_TRY(const auto seed, number_option<std::uint64_t>("generate --seed", options.seed, 0,
                                                           std::uint64_t{1} << 62U));
-  ASSAY_TRY(const OpenedModel opened,
-            open_model(options.checkpoint, options.tokenizer, "generate"));
+  ASSAY_TRY(OpenedModel opened, open_model(options.checkpoint, options.tokenizer, "generate"));
   ASSAY_TRY(const std::vector<std::int32_t> tokens, prompt_of(opened, options.prompt));
   ASSAY_TRY(
       const auto loaded,
@@ -65,8 +64,12 @@ base::Result<base::ExitCode> generate_text(const Session& session, const Generat
         return true;
       }));
   session.print("\n");
-  session.print_json(
-      base::Json{{"prompt", options.prompt}, {"text", text}, {"tokens", made}, {"ended", ended}});
+  session.print_json(base::Json{{"checkpoint", opened.checkpoint.folder().string()},
+                                {"damaged", damaged_json(opened)},
+                                {"prompt", options.prompt},
+                                {"text", text},
+                                {"tokens", made},
+                                {"ended", ended}});
   return base::ExitCode::kYes;
 }
 

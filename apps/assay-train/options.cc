@@ -93,7 +93,7 @@ Verb describe_generate(GenerateAction action) {
           .description = "continue a text with a trained model",
           .examples = {"assay generate demo-run --prompt Hello --tokens 20"},
           .arguments = {{"CHECKPOINT",
-                         "a checkpoint folder, or a run folder: its newest checkpoint",
+                         "a checkpoint folder, or a run folder: its newest intact checkpoint",
                          &options->checkpoint,
                          true,
                          {},
@@ -124,6 +124,7 @@ std::vector<std::string> ScoreOptions::arguments() const {
   std::vector<std::string> list = {checkpoint};
   list.insert(list.end(), files.begin(), files.end());
   list.insert(list.end(), {"--column", column});
+  if (skip_bad_rows) list.emplace_back("--skip-bad-rows");
   if (!tokens.empty()) list.insert(list.end(), {"--tokens", tokens});
   if (!tokenizer.empty()) list.insert(list.end(), {"--tokenizer", tokenizer});
   return list;
@@ -136,7 +137,7 @@ Verb describe_score(ScoreAction action) {
       .description = "evaluate a trained model on text: loss, perplexity, bits per byte",
       .examples = {"assay score demo-run a.txt", "assay score demo-run a.txt --tokens 100 --json"},
       .arguments = {{"CHECKPOINT",
-                     "a checkpoint folder, or a run folder: its newest checkpoint",
+                     "a checkpoint folder, or a run folder: its newest intact checkpoint",
                      &options->checkpoint,
                      true,
                      {},
@@ -146,22 +147,27 @@ Verb describe_score(ScoreAction action) {
                      .required = true,
                      .files = true,
                      .values = &options->files}},
-      .options = {{"--tokens",
-                   "score at most this many tokens, from the beginning",
-                   &options->tokens,
-                   {},
-                   "N"},
-                  {"--column",
-                   "the key of JSON lines with the text; default: text",
-                   &options->column,
-                   {},
-                   "KEY"},
-                  {"--tokenizer",
-                   "bytes, or a vocabulary file, for a checkpoint without a tokenizer",
-                   &options->tokenizer,
-                   {},
-                   "NAME",
-                   true}},
+      .options =
+          {{"--tokens",
+            "score at most this many tokens, from the beginning; default: all",
+            &options->tokens,
+            {},
+            "N"},
+           {"--column",
+            "the key of JSON lines with the text; default: text",
+            &options->column,
+            {},
+            "KEY"},
+           {"--skip-bad-rows",
+            "skip and count rows that are not valid JSON or have no text; default: the first "
+            "one is an error",
+            &options->skip_bad_rows},
+           {"--tokenizer",
+            "bytes, or a vocabulary file, for a checkpoint without a tokenizer",
+            &options->tokenizer,
+            {},
+            "NAME",
+            true}},
       .action = [options, action = std::move(action)] { return action(*options); }};
 }
 

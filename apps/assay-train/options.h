@@ -44,6 +44,7 @@ struct ScoreOptions {
   std::vector<std::string> files;
   std::string tokens;
   std::string column = "text";
+  bool skip_bad_rows = false;
   std::string tokenizer;  // empty: the checkpoint's
 
   [[nodiscard]] std::vector<std::string> arguments() const;

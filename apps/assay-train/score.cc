@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <future>
 
 #include "assay-train/loaded_model.h"
 #include "assay-train/verbs.h"
@@ -92,18 +93,21 @@ std::string perplexity_text(double perplexity) {
 // Tokenizes documents as the model's training data was, into a shard whose file is already
 // unlinked: it stays mapped, and nothing is left behind however the program ends.
 base::Result<data::Shard> tokenized(const ScoreOptions& options, const OpenedModel& opened,
-                                    std::int64_t most) {
+                                    std::int64_t most, data::RowsWithout& without) {
   ASSAY_TRY(data::InputFiles inputs, data::input_files(options.files, {}));
   ASSAY_TRY_VOID(data::check_column("--column", inputs, options.column));
   const auto make = [&]() -> base::Result<data::Shard> {
     ASSAY_TRY(const base::ScratchFolder scratch, base::ScratchFolder::make("assay-score-"));
-    const data::TokenizeRequest request{
-        .files = std::move(inputs.files),
-        .output = scratch.path() / kTokenizedName,
-        .rules = {.column = options.column, .bos = opened.record.bos, .eos = opened.record.eos},
-        .enough = static_cast<std::uint64_t>(most),
-        .stop = &DelayedSignals::is_caught};
-    ASSAY_TRY_VOID(data::tokenize_files(*opened.tokenizer, request));
+    const data::TokenizeRequest request{.files = std::move(inputs.files),
+                                        .output = scratch.path() / kTokenizedName,
+                                        .rules = {.column = options.column,
+                                                  .bos = opened.record.bos,
+                                                  .eos = opened.record.eos,
+                                                  .skip_bad_rows = options.skip_bad_rows},
+                                        .enough = static_cast<std::uint64_t>(most),
+                                        .stop = &DelayedSignals::is_caught};
+    ASSAY_TRY(const data::TokenizeSummary made, data::tokenize_files(*opened.tokenizer, request));
+    without = made.rows_without;
     return data::Shard::open(request.output);
   };
   DelayedSignals signals;
@@ -125,11 +129,12 @@ base::Result<bool> are_shards(const std::vector<std::string>& files) {
 }
 
 base::Result<std::vector<data::Shard>> shards_of(const ScoreOptions& options,
-                                                 const OpenedModel& opened, std::int64_t most) {
+                                                 const OpenedModel& opened, std::int64_t most,
+                                                 data::RowsWithout& without) {
   std::vector<data::Shard> shards;
   ASSAY_TRY(const bool open, are_shards(options.files));
   if (!open) {
-    ASSAY_TRY(data::Shard shard, tokenized(options, opened, most));
+    ASSAY_TRY(data::Shard shard, tokenized(options, opened, most, without));
     shards.push_back(std::move(shard));
     return shards;
   }
@@ -170,11 +175,17 @@ base::Result<train::TextScore> score_all(const LoadedModel& loaded, const Opened
   train::TextScore all;
   for (const data::Shard& shard : shards) {
     if (most > 0 && all.tokens == most) break;
-    ASSAY_TRY(const train::TextScore one,
-              train::score(*loaded.device.backend, loaded.program, shard, *opened.tokenizer,
-                           {.tokens = most > 0 ? most - all.tokens : 0,
-                            .progress = [&](std::int64_t n) { progress.advance(n); }}));
-    all += one;
+    const std::int64_t left = most > 0 ? most - all.tokens : 0;
+    // The hash is that of all tokens, so it is of use only where all are read.
+    const bool whole = left == 0 || left >= static_cast<std::int64_t>(shard.count());
+    std::future<base::Result<void>> verified;
+    if (whole) verified = std::async(std::launch::async, [&shard] { return shard.verify(); });
+    const auto one =
+        train::score(*loaded.device.backend, loaded.program, shard, *opened.tokenizer,
+                     {.tokens = left, .progress = [&](std::int64_t n) { progress.advance(n); }});
+    if (verified.valid()) ASSAY_TRY_VOID(verified.get());
+    if (!one) return base::fail(one.error());
+    all += *one;
   }
   return all;
 }
@@ -183,8 +194,9 @@ base::Result<train::TextScore> score_all(const LoadedModel& loaded, const Opened
 
 base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptions& options) {
   ASSAY_TRY(const std::int64_t most, most_tokens(options.tokens));
-  ASSAY_TRY(const OpenedModel opened, open_model(options.checkpoint, options.tokenizer, "score"));
-  ASSAY_TRY(const std::vector<data::Shard> shards, shards_of(options, opened, most));
+  ASSAY_TRY(OpenedModel opened, open_model(options.checkpoint, options.tokenizer, "score"));
+  data::RowsWithout without;
+  ASSAY_TRY(const std::vector<data::Shard> shards, shards_of(options, opened, most, without));
   ASSAY_TRY(const std::int64_t sequence,
             about_documents(sequence_for(opened.model, shards, most), options));
   ASSAY_TRY(const auto loaded,
@@ -201,18 +213,21 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
   progress.finish();
   const double perplexity = std::exp(found.loss());
   session.print_json(base::Json{{"checkpoint", opened.checkpoint.folder().string()},
+                                {"damaged", damaged_json(opened)},
                                 {"loss", found.loss()},
                                 {"perplexity", perplexity},
                                 {"bits_per_byte", found.bits_per_byte()},
                                 {"tokens", found.tokens},
                                 {"bytes", found.bytes},
-                                {"documents", found.documents}});
+                                {"documents", found.documents},
+                                {"rows_without_text", without.null},
+                                {"bad_rows_skipped", without.bad}});
   session.print(fmt::format("loss {:.4f} nats per token, perplexity {}, {:.4f} bits per byte\n",
                             found.loss(), perplexity_text(perplexity), found.bits_per_byte()));
-  session.print(
-      fmt::format("over {} ({} of text) in {}, by {}\n", base::counted(found.tokens, "token"),
-                  base::to_text(base::Bytes(found.bytes)),
-                  base::counted(found.documents, "document"), opened.checkpoint.folder().string()));
+  session.print(fmt::format(
+      "over {} ({} of text) in {}, by {}{}\n", base::counted(found.tokens, "token"),
+      base::to_text(base::Bytes(found.bytes)), base::counted(found.documents, "document"),
+      opened.checkpoint.folder().string(), without.text()));
   return base::ExitCode::kYes;
 }
 

@@ -91,11 +91,15 @@ double over_planned_percent(const train::ExecutableStep& planned, const Telemetr
                 1);
 }
 
-// On a CPU the kernel counts the whole process, not the arena.
-const char* measurement_text(const TrainingDevice& device) {
-  return device.gpu_bus_id
-             ? "device memory taken since before the arena was allocated"
-             : "growth of the process's resident memory since before the arena was allocated";
+// On a CPU the kernel counts the whole process, not the arena; a GPU's driver the whole GPU.
+std::string measurement_text(const TrainingDevice& device) {
+  if (!device.gpu_bus_id) {
+    return "growth of the process's resident memory since before the arena was allocated";
+  }
+  const char* const taken = "device memory taken since before the arena was allocated";
+  if (device.gpu_ranks == 1) return taken;
+  return fmt::format("{}, an equal share for each of the {} ranks on this GPU", taken,
+                     device.gpu_ranks);
 }
 
 base::Json result_json(const train::ExecutableStep& planned, const TrainingDevice& device,

@@ -20,6 +20,7 @@
 #include "assay-train/training_job.h"
 #include "assay-train/verbs.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/number_option.h"
 #include "machine/meter.h"
@@ -280,7 +281,8 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   groups.reset();
   if (member != nullptr) ASSAY_TRY_VOID(member->leave());
   print_result(session, planned, device, telemetry, *report, result);
-  session.next(fmt::format("assay generate {} --prompt \"…\"", result.checkpoint.string()));
+  session.next(fmt::format("assay generate {} --prompt \"…\"",
+                           base::path_argument(result.checkpoint.string())));
   return code_of(result);
 }
 

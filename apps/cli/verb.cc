@@ -58,7 +58,12 @@ std::string Option::help_text() const {
   const bool list = std::holds_alternative<std::vector<std::string>*>(target) ||
                     std::holds_alternative<std::vector<OrderedValue>*>(target);
   const bool says_it = help.find("repeatable") != std::string::npos;
-  return list && !once && !says_it ? help + "; repeatable" : help;
+  if (list && !once && !says_it) return help + "; repeatable";
+  const auto* const* value = std::get_if<std::string*>(&target);
+  const bool says_default = help.find("default") != std::string::npos;
+  if (value != nullptr && !(*value)->empty() && !says_default)
+    return help + "; default: " + **value;
+  return help;
 }
 
 void Session::print(std::string_view text) const {

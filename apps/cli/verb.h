@@ -85,7 +85,8 @@ struct Option {
 
   // {"-n", "--limit"}
   [[nodiscard]] std::vector<std::string> names() const;
-  // The help, which says whether it may be given several times.
+  // The help, which says whether it may be given several times and, before the command line is
+  // parsed into the target, what its default is.
   [[nodiscard]] std::string help_text() const;
   [[nodiscard]] bool is_flag() const { return std::holds_alternative<bool*>(target); }
 };

@@ -214,15 +214,15 @@ base::Result<void> check_train(const JobSpec& job, const RuleErrors& rule) {
                        "keep one of steps, tokens, tokens_per_matmul_parameter");
   }
   ASSAY_TRY_VOID(check_lengths(job, rule));
-  if (has_fewer_bits(train.precision) && !job.cluster.device.fp8) {
-    return rule.broken("train.precision",
-                       fmt::format("'{}' has no fp8 rate", job.cluster.device.name),
-                       "use bf16, or a device with fp8");
-  }
   if (job.cluster.device.kind == DeviceKind::kCpu && train.precision != Precision::kFp32) {
     return rule.broken("train.precision",
                        fmt::format("a CPU trains in fp32, not {}", to_text(train.precision)),
                        "set train.precision to \"fp32\"");
+  }
+  if (has_fewer_bits(train.precision) && !job.cluster.device.fp8) {
+    return rule.broken("train.precision",
+                       fmt::format("'{}' has no fp8 rate", job.cluster.device.name),
+                       "use bf16, or a device with fp8");
   }
   if (job.data.mix) {
     if (job.data.train) {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "step/buffer.h"
 #include "train/checkpoint/tensor.h"
 
 namespace assay::train {
@@ -41,8 +40,13 @@ inline float from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
 
-// Converts stored weights to another type (bf16 to fp32).
-base::Result<std::vector<std::byte>> converted(std::span<const std::byte> from,
-                                               checkpoint::TensorDtype type, step::Dtype to);
+// Exact, also for subnormal numbers.
+float from_fp16(std::uint16_t bits);
+
+// The types of weights: fp32, bf16, fp16. All of them fit into fp32.
+bool are_weights(checkpoint::TensorDtype type);
+// Stored weights as fp32.
+base::Result<std::vector<float>> to_floats(std::span<const std::byte> from,
+                                           checkpoint::TensorDtype type);
 
 }  // namespace assay::train

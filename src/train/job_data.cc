@@ -52,6 +52,7 @@ base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::st
   return set;
 }
 
+constexpr const char* kBuiltinText = "built-in.tokens";
 constexpr std::int64_t kByteValues = 256;
 
 struct TextTokenizer {
@@ -78,6 +79,21 @@ base::Result<TextTokenizer> trained_tokenizer(std::int64_t vocabulary) {
   return TextTokenizer{std::move(tokenizer), bos};
 }
 
+base::Result<void> write_text(const fs::path& path, const TextTokenizer& text) {
+  ASSAY_TRY(data::ShardWriter writer,
+            data::ShardWriter::create(
+                path, text.tokenizer->vocabulary(),
+                data::ShardDocuments{.definition = text.tokenizer->definition(), .bos = text.bos}));
+  for (const base::EmbeddedFile& file : embedded_files()) {
+    ASSAY_TRY(std::vector<data::TokenId> tokens, text.tokenizer->encode(file.contents));
+    if (text.bos) tokens.insert(tokens.begin(), *text.bos);
+    writer.begin_document();
+    ASSAY_TRY_VOID(writer.append(tokens));
+  }
+  ASSAY_TRY_VOID(writer.finish());
+  return {};
+}
+
 }  // namespace
 
 data::WindowMix TrainingData::mix(std::uint64_t seed) const {
@@ -94,7 +110,7 @@ base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs
   } else if (job.data.train) {
     parts = {{.path = *job.data.train}};
   } else {
-    const fs::path text = out / "built-in.tokens";
+    const fs::path text = out / kBuiltinText;
     std::error_code ignored;
     if (builtin == BuiltinText::kRewrite || !fs::exists(text, ignored)) {
       ASSAY_TRY_VOID(write_builtin_text(text, job.model.vocab));
@@ -139,23 +155,17 @@ data::BatchShare share_of(const step::Program& program) {
   return share;
 }
 
-base::Result<void> write_builtin_text(const std::filesystem::path& path, std::int64_t vocabulary) {
+base::Result<void> write_builtin_text(const fs::path& path, std::int64_t vocabulary) {
   TextTokenizer text{.tokenizer = data::byte_tokenizer()};
   if (vocabulary > kByteValues) {
     ASSAY_TRY(text, trained_tokenizer(vocabulary));
   }
-  ASSAY_TRY(data::ShardWriter writer,
-            data::ShardWriter::create(
-                path, text.tokenizer->vocabulary(),
-                data::ShardDocuments{.definition = text.tokenizer->definition(), .bos = text.bos}));
-  for (const base::EmbeddedFile& file : embedded_files()) {
-    ASSAY_TRY(std::vector<data::TokenId> tokens, text.tokenizer->encode(file.contents));
-    if (text.bos) tokens.insert(tokens.begin(), *text.bos);
-    writer.begin_document();
-    ASSAY_TRY_VOID(writer.append(tokens));
-  }
-  ASSAY_TRY_VOID(writer.finish());
-  return {};
+  return write_text(path, text);
+}
+
+base::Result<void> write_builtin_text(const fs::path& run, const TokenizerRecord& tokenizer) {
+  ASSAY_TRY(auto made, make_tokenizer(tokenizer));
+  return write_text(run / kBuiltinText, {std::move(made), tokenizer.bos});
 }
 
 }  // namespace assay::train

@@ -13,6 +13,7 @@
 #include "train/data/batch_reader.h"
 #include "train/data/token_set.h"
 #include "train/data/window_mix.h"
+#include "train/tokenizer_record.h"
 
 namespace assay::train {
 
@@ -46,5 +47,8 @@ data::DocumentMask mask_of(const step::Program& program);
 // vocabulary of up to 256 read bytes; for larger ones a tokenizer with that vocabulary is trained
 // on the text (with fewer tokens if the text does not yield that many).
 base::Result<void> write_builtin_text(const std::filesystem::path& path, std::int64_t vocabulary);
+// For a model whose tokenizer is known: to where a run in this folder reads it.
+base::Result<void> write_builtin_text(const std::filesystem::path& run,
+                                      const TokenizerRecord& tokenizer);
 
 }  // namespace assay::train

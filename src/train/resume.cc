@@ -80,13 +80,8 @@ base::Result<void> write_weights(Backend& backend, const step::Program& program,
                                  const std::vector<std::byte>& own) {
   const StateTensor tensor = weight_tensor(program, parameter);
   if (stored == file_info(tensor).dtype) return backend.write(tensor.view, own);
-  if (stored == checkpoint::TensorDtype::kF32) {
-    std::vector<float> values(own.size() / sizeof(float));
-    std::memcpy(values.data(), own.data(), own.size());
-    return write_floats(backend, program, parameter, tensor.own.first, values);
-  }
-  ASSAY_TRY(const std::vector<std::byte> wide, converted(own, stored, tensor.type));
-  return backend.write(tensor.view, wide);
+  ASSAY_TRY(const std::vector<float> values, to_floats(own, stored));
+  return write_floats(backend, program, parameter, tensor.own.first, values);
 }
 
 // Initial values of some elements; each depends on its position in the model's parameter.

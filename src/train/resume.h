@@ -29,7 +29,10 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
 // as it began. Returns a description of what differs; empty if nothing does.
 std::string keep_recipe(const checkpoint::Checkpoint& from, spec::JobSpec& job);
 
-// The algorithms that the run used (Backend::algorithms); empty if none are stored.
+// Where a checkpoint's state has the algorithms that the run used. They depend on the layout and on
+// measured times, and are no training state.
+inline constexpr const char* kAlgorithmsKey = "extra.algorithms";
+// These algorithms (Backend::algorithms); empty if none are stored.
 std::string saved_algorithms(const checkpoint::Checkpoint& from);
 
 // The model stored in the checkpoint.

@@ -171,6 +171,17 @@ TEST_F(CommandLine, VerbsOfAVerbHaveAHeadingOfTheirOwn) {
   EXPECT_THAT(help, Not(HasSubstr("Ask:")));
 }
 
+TEST_F(CommandLine, OptionsNameTheirDefaults) {
+  std::string count = "200";
+  std::string named = "7";
+  root_.verbs[0].options.push_back({"--count", "how many", &count, {}, "N"});
+  root_.verbs[0].options.push_back({"--named", "by its name; default: seven", &named, {}, "N"});
+  const std::string help = help_text({"run", "--count", "5", "--help"});
+  EXPECT_THAT(help, ContainsRegex("--count N +how many; default: 200\n"));
+  EXPECT_THAT(help, ContainsRegex("--named N +by its name; default: seven\n"));
+  EXPECT_THAT(help, ContainsRegex("--prompt TEXT +a text\n"));
+}
+
 TEST_F(CommandLine, OptionsThatMayBeRepeatedSaySo) {
   root_.verbs[0].options.push_back({"--keep", "which", &rules_, {}, "PATTERN"});
   root_.verbs[0].options.push_back({"--name", "a name", &names_, {}, "NAME", false, true});

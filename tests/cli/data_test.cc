@@ -123,7 +123,17 @@ TEST_F(DataCli, TokenizesFoldersOfJsonLines) {
   EXPECT_EQ(shard["tokenizer"].get<std::string>().size(), 64U);
   write("in/a.jsonl", "{\"body\": \"one\"}\n{\"text\": \"two\"}\n");
   refused({"tokenize", "in", "-o", "x.tokens", "--column", "body"}, 64,
-          "in/a.jsonl: row 2: has no 'body'; --column names one of: text");
+          "in/a.jsonl: row 2: has no 'body'; --column names one of: text; --skip-bad-rows skips "
+          "such rows");
+  const auto skipped =
+      data({"tokenize", "in", "-o", "x.tokens", "--column", "body", "--skip-bad-rows"});
+  EXPECT_EQ(skipped.exit_code, 0) << skipped.err;
+  EXPECT_THAT(skipped.out, HasSubstr("; from 2 documents, 8 B; 1 bad row skipped, the first is "
+                                     "in/a.jsonl: row 2: has no 'body'; 1 other files skipped\n"));
+  const Json words = json({"train-tokenizer", "in", "-o", "w.json", "--vocab", "260", "--column",
+                           "body", "--skip-bad-rows"});
+  EXPECT_EQ(words["bad_rows_skipped"], 1);
+  EXPECT_EQ(words["documents"], 2);
   refused({"tokenize", "in/c.bin", "-o", "y", "--bos", "<s>"}, 64,
           "--bos: the tokenizer has no '<s>'; give the token's id");
   refused({"tokenize", "in/c.bin", "-o", "y", "--format", "json"}, 64,
@@ -153,8 +163,19 @@ TEST_F(DataCli, ReadsParquetThroughPyarrow) {
   ASSERT_EQ(support::run({{"sh", "-c", program + make}, "", directory_.path()}).exit_code, 0);
   const Json made = json({"tokenize", "x.parquet", "-o", "x.tokens"});
   EXPECT_EQ(made["documents"], 2);
-  write("a.jsonl", "{\"text\": \"weigh\\n\u91d1\"}\n{\"text\": \"again\"}\n");
-  EXPECT_EQ(json({"tokenize", "a.jsonl", "-o", "a.tokens"})["blake3"], made["blake3"]);
+  EXPECT_EQ(made["rows_without_text"], 1);
+  // The same rows as lines, and with a dictionary of their values.
+  write("a.jsonl", "{\"text\": \"weigh\\n\u91d1\"}\n{\"text\": null}\n{\"text\": \"again\"}\n");
+  const Json lines = json({"tokenize", "a.jsonl", "-o", "a.tokens"});
+  const std::string encode =
+      " -c 'import pyarrow.parquet as p; t = p.read_table(\"x.parquet\");"
+      " p.write_table(t.set_column(1, \"text\", t[\"text\"].dictionary_encode()), \"d.parquet\")'";
+  ASSERT_EQ(support::run({{"sh", "-c", program + encode}, "", directory_.path()}).exit_code, 0);
+  const Json encoded = json({"tokenize", "d.parquet", "-o", "d.tokens"});
+  for (const char* key : {"blake3", "documents", "rows_without_text", "bad_rows_skipped"}) {
+    EXPECT_EQ(lines[key], made[key]) << key;
+    EXPECT_EQ(encoded[key], made[key]) << key;
+  }
   refused({"tokenize", "x.parquet", "-o", "y", "--column", "body"}, 64,
           "x.parquet: has no column 'body'; --column names one of: id, text");
   refused({"tokenize", "x.parquet", "-o", "y", "--column", "id"}, 64,
@@ -169,6 +190,7 @@ TEST_F(DataCli, RowsOfParquetAreCountedAsTheyAreInTheFile) {
 class ArrowException(Exception): pass
 class types:
     is_string = is_large_string = lambda kind: True
+    is_dictionary = lambda kind: False
 )");
   write("fake/pyarrow/parquet.py", R"(
 class ParquetFile:

@@ -337,6 +337,116 @@ TEST_F(ModelText, DamagedListsOfDocumentsAreAnError) {
             "changed after it was written\n");
 }
 
+TEST_F(ModelText, DamagedShardsHaveNoScore) {
+  json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "256"});
+  ASSERT_EQ(train({"data.train=v.tokens"}).exit_code, 0);
+  EXPECT_EQ(json({"score", "run", "v.tokens"})["tokens"], 1024);
+  std::fstream(directory_.path() / "v.tokens", std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(256 + 100)
+      .put('\7');
+  const auto outcome = assay({"score", "run", "v.tokens"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("assay: v.tokens: byte 256: the BLAKE3 of the tokens is "));
+}
+
+// A bit of the weights; lengths and headers are as they were.
+TEST_F(ModelText, WeightsThatWereDamagedAreNotUsed) {
+  write("a.txt", "some words to score");
+  ASSERT_EQ(train({"checkpoint.every=1"}).exit_code, 0);
+  const std::string damaged = "run/checkpoints/step-2/weights.safetensors";
+  const std::string older = "run/checkpoints/step-1";
+  const Json before = json({"score", older, "a.txt"});
+  std::fstream file(directory_.path() / damaged, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  const int byte = file.get();
+  file.seekp(-1, std::ios::end);
+  file.put(static_cast<char>(byte ^ 0x40));
+  file.close();
+
+  const std::string step = "run/checkpoints/step-2";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"checkpoint", "export-hf", step, "hf"},
+        {"checkpoint", "export-hf", "run", "hf"},
+        {"score", step, "a.txt"},
+        {"generate", step, "--prompt", "a", "--tokens", "3"}}) {
+    const auto outcome = assay(command);
+    EXPECT_EQ(outcome.exit_code, 1) << command[0];
+    EXPECT_EQ(outcome.err, "assay: " + damaged +
+                               ": differs from what was written; the checkpoint is damaged; use "
+                               "another\n");
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_FALSE(fs::exists(directory_.path() / "hf"));
+  EXPECT_EQ(assay({"checkpoint", "diff", step, step}).exit_code, 3);
+
+  // Of a run, the checkpoint before it is used, and the line names both.
+  const std::string line =
+      "assay: " + damaged + ": differs from what was written; using " + older + "\n";
+  const auto text = assay({"generate", "run", "--prompt", "a", "--tokens", "3"});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_EQ(text.err, line);
+  EXPECT_EQ(text.out, assay({"generate", older, "--prompt", "a", "--tokens", "3"}).out);
+  const auto scored = assay({"score", "run", "a.txt", "--json"});
+  EXPECT_EQ(scored.err, line);
+  const Json json = Json::parse(scored.out);
+  EXPECT_EQ(json["checkpoint"], older);
+  EXPECT_EQ(json["loss"], before["loss"]);
+  EXPECT_EQ(json["damaged"],
+            Json::array({{{"where", damaged}, {"what", "differs from what was written"}}}));
+}
+
+// Every `next:` line of a model's way through a folder with a space can be run as it is.
+TEST_F(ModelText, NextLinesCanBeRun) {
+  const auto next_of = [](const support::ProcessResult& outcome) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto at = outcome.out.find("next: assay ");
+    if (at == std::string::npos) return std::string();
+    return outcome.out.substr(at + 12, outcome.out.find('\n', at) - at - 12);
+  };
+  const auto run_next = [&](const std::string& next) {
+    return support::run({{"sh", "-c", support::program() + " " + next}, "", directory_.path()});
+  };
+  fs::create_directory(directory_.path() / "my files");
+  write("my files/a b.txt", "some words");
+  const auto made = assay({"data", "tokenize", "my files/a b.txt", "-o", "my files/a.tokens"});
+  EXPECT_THAT(run_next(next_of(made)).out, HasSubstr("my files/a.tokens"));
+  auto trained = train({}, {"--out", "my run"});
+  EXPECT_EQ(trained.exit_code, 0);
+  trained = assay({"train",
+                   "demo",
+                   "--device",
+                   "cpu",
+                   "--out",
+                   "my run",
+                   "--resume",
+                   "--set",
+                   "model.dim=32",
+                   "--set",
+                   "model.layers=1",
+                   "--set",
+                   "model.heads=4",
+                   "--set",
+                   "model.kv_heads=2",
+                   "--set",
+                   "model.ffn=64",
+                   "--set",
+                   "model.context=32",
+                   "--set",
+                   "batch.sequence=32",
+                   "--set",
+                   "batch.micro_batch=2",
+                   "--set",
+                   "train.steps=3"});
+  EXPECT_EQ(next_of(trained), "generate 'my run/checkpoints/step-3' --prompt \"…\"");
+  EXPECT_EQ(run_next(next_of(trained) + " --tokens 2").exit_code, 0);
+  ASSERT_EQ(assay({"checkpoint", "export-hf", "my run", "hf"}).exit_code, 0);
+  const auto imported = assay({"checkpoint", "import-hf", "hf", "my import"});
+  EXPECT_EQ(next_of(imported), "train 'my import/job.toml' --out 'my import' --resume");
+  const auto further = run_next(next_of(imported) + " --stop-after 1");
+  EXPECT_EQ(further.exit_code, 0) << further.err;
+  EXPECT_THAT(further.out, HasSubstr("my import/checkpoints/step-0"));
+}
+
 TEST_F(ModelText, UnknownTokenizersAreNotGuessed) {
   json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "512"});
   ASSERT_EQ(train({"model.vocab=512", "data.train=v.tokens"}).exit_code, 0);

@@ -467,11 +467,21 @@ TEST_F(TrainCli, BadInputGetsOneLine) {
               0);
   }
   fs::create_directory(directory_.path() / "closed");
+  fs::create_directory(directory_.path() / "my texts");
+  std::ofstream(directory_.path() / "my texts/a.txt") << "a text is no shard";
   fs::permissions(directory_.path() / "closed", fs::perms(0500));
   for (const Case& c : std::vector<Case>{
            {{"--set", "model.heads=5"}, 64, "model.heads"},
            {{"--set", "data.train=nowhere.tokens"}, 64, "nowhere.tokens"},
            {{"--set", "data.train=cut.tokens"}, 64, "cut.tokens"},
+           {{"--set", "data.train=my texts"},
+            64,
+            "has no files that end in .tokens; `assay data tokenize 'my texts' -o NAME.tokens` "
+            "makes one of documents"},
+           {{"--set", "data.train=my texts/a.txt"}, 64, "`assay data tokenize` makes one of"},
+           {{"--set", "train.precision=fp8"},
+            64,
+            "in fp32, not fp8; set train.precision to \"fp32"},
            {{"--set", "model.vocab=100"}, 64, "built-in.tokens"},
            {{"--set", "batch.micro_batch=1000000"}, 3, "memory"},
            {{"--set", "train.validate_every=2"}, 64, "train.validate_every"},

@@ -148,12 +148,15 @@ Result<ExitCode> import_weights(const Session& session, const HfOptions& options
   ASSAY_TRY(const train::ImportedHf made, train::import_hf(options.from, options.to));
   session.print_json(base::Json{{"from", options.from},
                                 {"checkpoint", made.checkpoint.string()},
+                                {"job", made.job.string()},
                                 {"tokenizer", made.tokenizer_note.empty()}});
-  session.print(fmt::format("wrote {}{}\n", made.checkpoint.string(),
+  session.print(fmt::format("wrote {} and {}{}\n", made.checkpoint.string(), made.job.string(),
                             made.tokenizer_note.empty()
                                 ? ", with its tokenizer"
                                 : "; without a tokenizer: " + made.tokenizer_note));
-  session.next(fmt::format("assay train JOB --out {} --resume", options.to));
+  session.next(fmt::format("assay train {} --out {} --resume",
+                           base::path_argument(made.job.string()),
+                           base::path_argument(options.to)));
   return ExitCode::kYes;
 }
 

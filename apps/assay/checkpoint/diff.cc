@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "train/checkpoint/diff.h"
 #include "train/checkpoint/folder_name.h"
+#include "train/resume.h"
 
 namespace assay::cli {
 namespace {
@@ -71,27 +72,47 @@ Json tensor_json(const TensorDifference& one) {
   return json;
 }
 
+Json states_json(const std::vector<StateDifference>& list) {
+  Json json = Json::array();
+  for (const StateDifference& one : list) {
+    json.push_back({{"key", one.key}, {"a", one.a}, {"b", one.b}});
+  }
+  return json;
+}
+
 Json difference_json(const Checkpoint& a, const Checkpoint& b, const Difference& found) {
   Json json{{"a", a.folder().string()},
             {"b", b.folder().string()},
             {"equal", found.equal()},
             {"compared_tensors", found.compared_tensors},
             {"compared_bytes", found.compared_bytes},
-            {"state", Json::array()},
+            {"state", states_json(found.state)},
+            {"notes", states_json(found.notes)},
             {"tensors", Json::array()}};
-  for (const StateDifference& one : found.state) {
-    json["state"].push_back({{"key", one.key}, {"a", one.a}, {"b", one.b}});
-  }
   for (const TensorDifference& one : found.tensors) json["tensors"].push_back(tensor_json(one));
   return json;
 }
 
-std::string short_json(const Json& value) {
+// A value in one cell: the lines of a text, or JSON.
+std::string short_value(const Json& value) {
   constexpr std::size_t kMostColumns = 60;
-  std::string text = base::json_line(value);
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (text.size() > kMostColumns) text = text.substr(0, kMostColumns - 3) + "...";
-  return text;
+  if (value.is_null() || (value.is_array() && value.empty())) return "—";
+  if (!value.is_array()) return base::shortened(value.dump(), kMostColumns);
+  std::vector<std::string> lines;
+  for (const Json& line : value) {
+    lines.push_back(line.is_string() ? line.get<std::string>() : line.dump());
+  }
+  return base::shortened(base::printable(fmt::format("{}", fmt::join(lines, "; "))), kMostColumns);
+}
+
+// How much of it differs: because it is no state, not what.
+std::string note_text(const StateDifference& one) {
+  const auto count = [](const Json& value) {
+    const auto lines = static_cast<std::int64_t>(value.is_array() ? value.size() : 1);
+    return base::counted(value.is_null() ? 0 : lines, "line");
+  };
+  return fmt::format("note: {} differs ({} only in A, {} only in B), but is no training state\n",
+                     one.key, count(one.a), count(one.b));
 }
 
 std::string what_differs(const TensorDifference& one) {
@@ -106,10 +127,11 @@ std::string what_differs(const TensorDifference& one) {
 }
 
 void print_difference(const Session& session, const Difference& found) {
+  for (const StateDifference& one : found.notes) session.print(note_text(one));
   if (!found.state.empty()) {
     base::Table table({"state", "A", "B"});
     for (const StateDifference& one : found.state) {
-      table.row({one.key, short_json(one.a), short_json(one.b)});
+      table.row({one.key, short_value(one.a), short_value(one.b)});
     }
     session.print(table);
   }
@@ -142,8 +164,10 @@ Result<ExitCode> compare_checkpoints(const Session& session, const CheckpointDif
                            .total = a->manifest().bytes(),
                            .unit = base::ProgressUnit::kBytes,
                            .quiet = session.quiet});
-  const auto found =
-      checkpoint::diff(*a, *b, [&progress](std::int64_t more) { progress.advance(more); });
+  const auto found = checkpoint::diff(
+      *a, *b, {.notes = {train::kAlgorithmsKey}, .progress = [&progress](std::int64_t more) {
+                 progress.advance(more);
+               }});
   progress.finish();
   if (!found) return base::fail(unreadable(found.error()));
   session.print_json(difference_json(*a, *b, *found));

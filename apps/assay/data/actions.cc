@@ -111,6 +111,11 @@ Result<std::uint64_t> count_of(const std::string& option, const std::string& tex
       base::usage_error(option, text.empty() ? "is missing" : what, "for example 1000000 or 1e6"));
 }
 
+void add_json(const data::RowsWithout& without, base::Json& json) {
+  json["rows_without_text"] = without.null;
+  json["bad_rows_skipped"] = without.bad;
+}
+
 Result<ExitCode> data_tokenize(const Session& session, const DataOptions& options) {
   ASSAY_TRY_VOID(require_output("data tokenize", options.output));
   std::optional<data::DocumentFormat> format;
@@ -124,7 +129,7 @@ Result<ExitCode> data_tokenize(const Session& session, const DataOptions& option
   data::TokenizeRequest request{
       .files = std::move(inputs.files),
       .output = options.output,
-      .rules = {.column = options.column},
+      .rules = {.column = options.column, .skip_bad_rows = options.skip_bad_rows},
       .threads = static_cast<unsigned>(std::min<std::uint64_t>(jobs, kMostThreads))};
   ASSAY_TRY(request.rules.bos, bos_token(options.bos, *tokenizer));
   if (!options.eos.empty()) {
@@ -143,6 +148,7 @@ Result<ExitCode> data_tokenize(const Session& session, const DataOptions& option
   json["files_left_out"] = inputs.left_out;
   json["text_bytes"] = made.bytes;
   json["tokens_resumed"] = base::or_null(made.resumed_at);
+  add_json(made.rows_without, json);
   session.print_json(json);
   std::string text = fmt::format("{}; from {} {}, {}", shard_text(options.output, made.shard),
                                  base::grouped(static_cast<std::int64_t>(made.documents)),
@@ -156,6 +162,7 @@ Result<ExitCode> data_tokenize(const Session& session, const DataOptions& option
     text += fmt::format("; {} of the tokens are from an interrupted run",
                         base::grouped(static_cast<std::int64_t>(*made.resumed_at)));
   }
+  text += made.rows_without.text();
   if (inputs.left_out > 0) {
     text += fmt::format("; {} other files skipped", inputs.left_out);
   }

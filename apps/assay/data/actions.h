@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/result.h"
 #include "cli/verb.h"
+#include "train/data/documents/json_line.h"
 #include "train/data/load_tokenizer.h"
 
 namespace assay::cli {
@@ -23,6 +25,7 @@ struct DataOptions {
   std::string kind = "markov";
   data::TokenizerChoice tokenizer;
   bool verify = false;
+  bool skip_bad_rows = false;
 };
 
 base::Result<base::ExitCode> data_tokenize(const Session& session, const DataOptions& options);
@@ -30,5 +33,8 @@ base::Result<base::ExitCode> data_train_tokenizer(const Session& session,
                                                   const DataOptions& options);
 base::Result<base::ExitCode> data_synth(const Session& session, const DataOptions& options);
 base::Result<base::ExitCode> data_info(const Session& session, const DataOptions& options);
+
+// For --json.
+void add_json(const data::RowsWithout& without, base::Json& json);
 
 }  // namespace assay::cli

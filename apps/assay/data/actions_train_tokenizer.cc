@@ -80,6 +80,7 @@ Result<ExitCode> data_train_tokenizer(const Session& session, const DataOptions&
   data::CountWordsRequest request{
       .files = std::move(inputs.files),
       .column = options.column,
+      .skip_bad_rows = options.skip_bad_rows,
       .threads = static_cast<unsigned>(std::min<std::uint64_t>(jobs, 1024))};
   base::Progress reading({.label = "counting words",
                           .total = data::total_bytes(request.files),
@@ -107,18 +108,18 @@ Result<ExitCode> data_train_tokenizer(const Session& session, const DataOptions&
   ASSAY_TRY_VOID(base::replace_file(options.output, json_file, 0666));
 
   const std::string identity = hash::blake3(std::as_bytes(std::span(json_file))).hex();
-  session.print_json(base::Json{{"tokenizer", options.output},
-                                {"tiktoken", beside.string()},
-                                {"identity", identity},
-                                {"vocabulary", tokens.size() + special.size()},
-                                {"words", counted.words.size()},
-                                {"documents", counted.documents},
-                                {"text_bytes", counted.bytes}});
+  base::Json json{{"tokenizer", options.output},   {"tiktoken", beside.string()},
+                  {"identity", identity},          {"vocabulary", tokens.size() + special.size()},
+                  {"words", counted.words.size()}, {"documents", counted.documents},
+                  {"text_bytes", counted.bytes}};
+  add_json(counted.rows_without, json);
+  session.print_json(json);
   session.print(fmt::format(
-      "{} and {}: {} tokens, {} of them special; from {} different words, {}\n", options.output,
+      "{} and {}: {} tokens, {} of them special; from {} different words, {}{}\n", options.output,
       beside.string(), base::grouped(static_cast<std::int64_t>(tokens.size() + special.size())),
       special.size(), base::grouped(static_cast<std::int64_t>(counted.words.size())),
-      base::to_text(base::Bytes(static_cast<std::int64_t>(counted.bytes)))));
+      base::to_text(base::Bytes(static_cast<std::int64_t>(counted.bytes))),
+      counted.rows_without.text()));
   if (tokens.size() < wanted) {
     session.print(
         fmt::format("the documents have no more pairs to merge: the vocabulary is {} tokens "

@@ -22,8 +22,15 @@ Verb data_verb(const Session& session) {
       &options->column,
       {},
       "KEY"};
-  const Option format{"--format", "text, jsonl or parquet, whatever the files are named",
-                      &options->format, data::document_format_names, "FORMAT"};
+  const Option format{
+      "--format",
+      "text, jsonl or parquet, whatever the files are named; default: as their names say",
+      &options->format, data::document_format_names, "FORMAT"};
+  const Option skip{
+      "--skip-bad-rows",
+      "skip and count rows that are not valid JSON or have no text; default: the first "
+      "one is an error",
+      &options->skip_bad_rows};
   const Option jobs{
       "--jobs", "number of threads; default: all processors", &options->jobs, {}, "N"};
   Verb verb{"data",
@@ -68,6 +75,7 @@ Verb data_verb(const Session& session) {
              "TOKEN"},
             column,
             format,
+            skip,
             jobs},
        .action = [&session, options] { return data_tokenize(session, *options); }},
       {.name = "train-tokenizer",
@@ -101,6 +109,7 @@ Verb data_verb(const Session& session) {
              "TEXT"},
             column,
             format,
+            skip,
             jobs},
        .action = [&session, options] { return data_train_tokenizer(session, *options); }},
       {.name = "synth",

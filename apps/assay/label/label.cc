@@ -96,7 +96,8 @@ base::Result<base::ExitCode> list_labels(const Session& session, store::Store& s
     session.next("assay label --help");
   } else {
     const bool run = std::holds_alternative<store::RunId>(labels.front().target);
-    session.next(fmt::format("assay {} {}", run ? "show" : "lineage", labels.front().name));
+    session.next(fmt::format("assay {} {}", run ? "show" : "lineage",
+                             base::path_argument(labels.front().name)));
   }
   return base::ExitCode::kYes;
 }
@@ -168,8 +169,8 @@ base::Result<base::ExitCode> label(const Session& session, const LabelOptions& o
   }
   session.print_json(base::Json{{"labels", std::move(list)}});
   session.next(std::holds_alternative<store::RunId>(target)
-                   ? fmt::format("assay show {}", options.names.front())
-                   : fmt::format("assay lineage {}", options.names.front()));
+                   ? fmt::format("assay show {}", base::path_argument(options.names.front()))
+                   : fmt::format("assay lineage {}", base::path_argument(options.names.front())));
   return base::ExitCode::kYes;
 }
 

@@ -11,6 +11,7 @@
 #include "assay/shared/usage_text.h"
 #include "assay/verbs.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "lineage/graph/resolve.h"
 #include "store/run_reader.h"
 
@@ -136,8 +137,9 @@ base::Result<base::ExitCode> limit(const Session& session, const LimitOptions& o
                     "allocations fail until enough has been freed.\n",
                     device.gpu.empty() ? device.uuid : device.gpu));
   }
-  session.next(changes ? "assay top"
-                       : fmt::format("assay limit {} --gpu-memory SIZE", options.run));
+  session.next(
+      changes ? "assay top"
+              : fmt::format("assay limit {} --gpu-memory SIZE", base::path_argument(options.run)));
   return base::ExitCode::kYes;
 }
 

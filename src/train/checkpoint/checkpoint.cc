@@ -55,15 +55,18 @@ base::Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
 
 base::Result<void> Checkpoint::verify(const VerifyOptions& options) const {
   std::vector<std::int64_t> bytes(options.share.of);  // that each process has to read
+  const std::set<std::string> wanted = files_of(options.parts);
   for (const FileRecord& file : manifest_.files) {
+    if (!options.parts.empty() && !wanted.contains(file.name)) continue;
     const auto least = std::ranges::min_element(bytes);
     *least += file.bytes;
     if (static_cast<std::size_t>(least - bytes.begin()) != options.share.index) continue;
     const fs::path path = folder_ / file.name;
     ASSAY_TRY(const base::UniqueFd fd, lock_->open(file.name));
-    ASSAY_TRY(const hash::FileDigest found,
-              hash::hash_file(fd.get(), path.string(),
-                              {.threads = options.threads, .progress = options.progress}));
+    ASSAY_TRY(const hash::FileDigest found, hash::hash_file(fd.get(), path.string(),
+                                                            {.threads = options.threads,
+                                                             .progress = options.progress,
+                                                             .stop = options.stop}));
     if (found.changed) return base::fail(damaged(path, "changed while it was read"));
     if (found.digest != file.blake3 || found.size.count() != file.bytes) {
       return base::fail(damaged(path, "differs from what was written"));
@@ -79,6 +82,25 @@ std::vector<std::string> Checkpoint::parts() const {
   for (const FileRecord& file : manifest_.files) {
     const auto shard = parse_shard_name(file.name);
     if (shard && std::ranges::find(names, shard->part) == names.end()) names.push_back(shard->part);
+  }
+  return names;
+}
+
+std::set<std::string> Checkpoint::files_of(const std::vector<std::string>& parts) const {
+  std::set<std::string> names;
+  const auto is_wanted = [&](const std::string& part) {
+    return std::ranges::find(parts, part) != parts.end();
+  };
+  for (const StoredPart& part : manifest_.parts) {
+    if (!is_wanted(part.name)) continue;
+    for (const StoredTensor& tensor : part.tensors) {
+      for (const Piece& piece : tensor.pieces) names.insert(piece.file);
+    }
+  }
+  if (!manifest_.parts.empty()) return names;
+  for (const FileRecord& file : manifest_.files) {
+    const auto shard = parse_shard_name(file.name);
+    if (shard && is_wanted(shard->part)) names.insert(file.name);
   }
   return names;
 }
@@ -149,14 +171,15 @@ base::Result<std::vector<Listed>> list(const fs::path& root) {
   return found;
 }
 
-base::Result<Latest> latest(const fs::path& root, Check check, const VerifyOptions& options) {
+base::Result<Latest> latest(const fs::path& root, Check check, std::optional<std::int64_t> before) {
   ASSAY_TRY(const std::vector<std::int64_t> steps, steps_in(root));
   Latest result;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (before && *step >= *before) continue;
     const fs::path folder = root / step_name(*step);
     auto checkpoint = Checkpoint::open(folder);
     base::Result<void> whole;
-    if (checkpoint && check == Check::kContents) whole = checkpoint->verify(options);
+    if (checkpoint && check == Check::kContents) whole = checkpoint->verify();
     if (checkpoint && whole) {
       result.checkpoint = std::move(*checkpoint);
       return result;

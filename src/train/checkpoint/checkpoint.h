@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,8 @@ struct VerifyOptions {
     std::size_t of = 1;
   };
   VerifyPart share = {};
+  std::vector<std::string> parts = {};  // only the files of these; empty: all files
+  std::stop_token stop = {};            // stopping is an error
 };
 
 // An open checkpoint is locked: retention does not remove it while this object lives.
@@ -38,11 +42,14 @@ class Checkpoint {
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  // Hashes every file. The error names the first file whose content differs from what was written.
+  // Hashes the files. The error names the first file whose content differs from what was written.
   [[nodiscard]] base::Result<void> verify(const VerifyOptions& options = {}) const;
-  // The names of the parts, and one of them.
+  // The names of the parts, and one of them. Its contents are not verified: verification.h does
+  // that while they are read.
   [[nodiscard]] std::vector<std::string> parts() const;
   [[nodiscard]] base::Result<TensorSet> part(const std::string& name) const;
+  // The files that hold tensors of these parts.
+  [[nodiscard]] std::set<std::string> files_of(const std::vector<std::string>& parts) const;
   // A small file of the checkpoint, checked against its hash; nothing if there is none.
   [[nodiscard]] base::Result<std::optional<std::string>> text(const std::string& name) const;
 
@@ -75,8 +82,9 @@ struct Latest {
   std::optional<Checkpoint> checkpoint;  // none: there is no intact checkpoint
   std::vector<base::Error> damaged;      // errors of newer checkpoints, which were skipped
 };
+// `before`: only those of earlier steps.
 base::Result<Latest> latest(const std::filesystem::path& root, Check check = Check::kContents,
-                            const VerifyOptions& options = {});
+                            std::optional<std::int64_t> before = {});
 
 // What users may name: a checkpoint, a folder of checkpoints, or the folder of a run.
 bool is_checkpoint(const std::filesystem::path& path);

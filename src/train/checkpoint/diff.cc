@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "train/checkpoint/tensor.h"
+#include "train/checkpoint/verification.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -36,15 +37,12 @@ void compare_chunk(std::span<const std::byte> a, std::span<const std::byte> b, s
 
 class Comparison {
  public:
-  Comparison(const Checkpoint& a, const Checkpoint& b,
-             const std::function<void(std::int64_t)>& progress)
-      : a_(a), b_(b), progress_(progress) {}
+  Comparison(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options)
+      : a_(a), b_(b), options_(options) {}
 
   base::Result<Difference> run() {
-    const base::Json other = state_json(b_.manifest().state);
-    const base::Json state = state_json(a_.manifest().state);
-    for (const auto& [key, value] : state.items()) {
-      if (value != other.at(key)) result_.state.push_back({key, value, other.at(key)});
+    for (StateDifference& one : diff_state(a_.manifest().state, b_.manifest().state)) {
+      (is_note(one.key) ? result_.notes : result_.state).push_back(std::move(one));
     }
     const std::vector<std::string> in_a = a_.parts();
     const std::vector<std::string> in_b = b_.parts();
@@ -60,6 +58,12 @@ class Comparison {
   }
 
  private:
+  [[nodiscard]] bool is_note(const std::string& key) const {
+    return std::ranges::any_of(options_.notes, [&](const std::string& note) {
+      return key == note || key.starts_with(note + ".");
+    });
+  }
+
   base::Result<void> list_part(const Checkpoint& from, const std::string& part,
                                TensorRelation relation) {
     ASSAY_TRY(const TensorSet set, from.part(part));
@@ -76,6 +80,7 @@ class Comparison {
   base::Result<void> compare_part(const std::string& part) {
     ASSAY_TRY(const TensorSet a, a_.part(part));
     ASSAY_TRY(const TensorSet b, b_.part(part));
+    const bool same = is_same(part);
     for (const StoredTensor& tensor : a.tensors()) {
       const StoredTensor* other = b.find(tensor.info.name);
       if (other == nullptr) {
@@ -90,6 +95,10 @@ class Comparison {
         result_.tensors.push_back(std::move(found));
         continue;
       }
+      if (same) {
+        count(*tensor.info.bytes());
+        continue;
+      }
       ASSAY_TRY_VOID(compare_values({&a, &tensor}, {&b, other}, found));
       if (found.differing > 0) result_.tensors.push_back(std::move(found));
     }
@@ -98,6 +107,29 @@ class Comparison {
       add_lone(part, tensor.info, TensorRelation::kOnlyInB);
     }
     return {};
+  }
+
+  // Whether the tensors are in files of the same names, contents and pieces: then hashing the files
+  // has compared them.
+  [[nodiscard]] bool is_same(const std::string& part) const {
+    const auto names = a_.files_of({part});
+    if (names != b_.files_of({part})) return false;
+    const auto of_part = [&](const Manifest& manifest) {
+      const auto found = std::ranges::find(manifest.parts, part, &StoredPart::name);
+      return found == manifest.parts.end() ? StoredPart{} : *found;
+    };
+    const auto record = [](const Manifest& manifest, const std::string& name) {
+      return *std::ranges::find(manifest.files, name, &FileRecord::name);
+    };
+    return of_part(a_.manifest()) == of_part(b_.manifest()) &&
+           std::ranges::all_of(names, [&](const std::string& name) {
+             return record(a_.manifest(), name) == record(b_.manifest(), name);
+           });
+  }
+
+  void count(std::int64_t bytes) {
+    result_.compared_bytes += bytes;
+    if (options_.progress) options_.progress(bytes);
   }
 
   struct Source {
@@ -109,21 +141,20 @@ class Comparison {
     const std::int64_t size = dtype_bytes(found.a.dtype);
     found.elements = found.a.elements();
     for (std::int64_t at = 0; at < bytes; at += kChunkBytes) {
-      const auto count = static_cast<std::size_t>(std::min(kChunkBytes, bytes - at));
-      chunk_a_.resize(count);
-      chunk_b_.resize(count);
+      const std::int64_t size_at = std::min(kChunkBytes, bytes - at);
+      chunk_a_.resize(static_cast<std::size_t>(size_at));
+      chunk_b_.resize(chunk_a_.size());
       ASSAY_TRY_VOID(a.set->read(*a.tensor, at, chunk_a_));
       ASSAY_TRY_VOID(b.set->read(*b.tensor, at, chunk_b_));
       if (chunk_a_ != chunk_b_) compare_chunk(chunk_a_, chunk_b_, at / size, found);
-      result_.compared_bytes += static_cast<std::int64_t>(count);
-      if (progress_) progress_(static_cast<std::int64_t>(count));
+      count(size_at);
     }
     return {};
   }
 
   const Checkpoint& a_;
   const Checkpoint& b_;
-  const std::function<void(std::int64_t)>& progress_;
+  const DiffOptions& options_;
   Difference result_;
   std::vector<std::byte> chunk_a_;
   std::vector<std::byte> chunk_b_;
@@ -132,8 +163,12 @@ class Comparison {
 }  // namespace
 
 base::Result<Difference> diff(const Checkpoint& a, const Checkpoint& b,
-                              const std::function<void(std::int64_t)>& progress) {
-  return Comparison(a, b, progress).run();
+                              const DiffOptions& options) {
+  Verification of_a(a);
+  Verification of_b(b);
+  auto found = Comparison(a, b, options).run();
+  found = of_a.finish(std::move(found));
+  return of_b.finish(std::move(found));
 }
 
 }  // namespace assay::checkpoint

@@ -1,6 +1,7 @@
 // Compares two checkpoints, regardless of the ranks and files they were written by: the training
 // state key by key, and every tensor element by element, bit for bit. Reads in pieces, so memory
-// use does not grow with the size of the checkpoints.
+// use does not grow with the size of the checkpoints, and verifies what it reads: damage is an
+// error and not a difference.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,14 @@
 
 namespace assay::checkpoint {
 
-// A key of the manifest: "step", "data_cursor", …
+// A value of the manifest by its keys: "step", "data_cursor.windows", "extra.batch.sequences".
+// Null: there is none. Of texts with several lines, the lines that the other does not have.
 struct StateDifference {
   std::string key;
   base::Json a;
   base::Json b;
 };
+std::vector<StateDifference> diff_state(const TrainingState& a, const TrainingState& b);
 
 enum class TensorRelation { kOnlyInA, kOnlyInB, kOtherShape, kOtherValues };
 
@@ -41,6 +44,7 @@ struct TensorDifference {
 
 struct Difference {
   std::vector<StateDifference> state;
+  std::vector<StateDifference> notes;  // of DiffOptions::notes
   std::vector<TensorDifference> tensors;
   std::int64_t compared_tensors = 0;  // tensors that both have
   std::int64_t compared_bytes = 0;
@@ -48,8 +52,14 @@ struct Difference {
   [[nodiscard]] bool equal() const { return state.empty() && tensors.empty(); }
 };
 
-// `progress` is called with the number of bytes just compared.
+struct DiffOptions {
+  // Keys whose values describe how the state was computed and are not part of it: differences in
+  // them, or below them, are listed separately and do not count.
+  std::vector<std::string> notes = {};
+  // Called with the number of bytes just compared.
+  std::function<void(std::int64_t)> progress = {};
+};
 base::Result<Difference> diff(const Checkpoint& a, const Checkpoint& b,
-                              const std::function<void(std::int64_t)>& progress = {});
+                              const DiffOptions& options = {});
 
 }  // namespace assay::checkpoint

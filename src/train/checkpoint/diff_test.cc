@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 #include "base/testing/temp_dir.h"
@@ -98,7 +99,7 @@ TEST_F(DiffTest, NamesStateAndTensorsThatOnlyOneHas) {
   const Difference found = compare(a, b);
   ASSERT_EQ(found.state.size(), 2U);
   EXPECT_EQ(found.state[0].key, "tokens");
-  EXPECT_EQ(found.state[1].key, "data_cursor");
+  EXPECT_EQ(found.state[1].key, "data_cursor.offset");
   std::vector<std::string> list;
   for (const TensorDifference& tensor : found.tensors) {
     list.push_back(std::to_string(static_cast<int>(tensor.relation)) + " " + tensor.part + "/" +
@@ -109,6 +110,71 @@ TEST_F(DiffTest, NamesStateAndTensorsThatOnlyOneHas) {
                         "0 optimizer/first", "0 optimizer/remainders", "0 optimizer/counts",
                         "0 optimizer/position", "1 momentum/first", "1 momentum/remainders",
                         "1 momentum/counts", "1 momentum/position"));
+}
+
+TEST_F(DiffTest, OfTextsInTheStateTheLinesThatDiffer) {
+  Snapshot a = snapshot_of_step(4);
+  a.state.extra = {{"model", "layers = 4\ndim = 8\n"}, {"batch", {{"sequence", 8}, {"rows", 2}}}};
+  Snapshot b = a;
+  b.state.extra["model"] = "layers = 5\ndim = 8\n";
+  b.state.extra["batch"]["rows"] = 3;
+  b.state.extra["batch"]["mix"] = "more";
+  const Difference found = compare(a, b);
+  ASSERT_EQ(found.state.size(), 3U);
+  EXPECT_EQ(found.state[0].key, "extra.model");
+  EXPECT_EQ(found.state[0].a, base::Json::array({"layers = 4"}));
+  EXPECT_EQ(found.state[0].b, base::Json::array({"layers = 5"}));
+  EXPECT_EQ(found.state[1].key, "extra.batch.rows");
+  EXPECT_EQ(found.state[2].key, "extra.batch.mix");
+  EXPECT_TRUE(found.state[2].a.is_null());
+}
+
+// Hashes alone tell that these are equal; whether they are the files' is still found out.
+TEST_F(DiffTest, FilesWithTheSameHashesAreNotReadTwice) {
+  const Snapshot snapshot = snapshot_of_step(4, 100);
+  const base::testing::MemoryDir other;
+  const auto left = Checkpoint::open(write_checkpoint(directory_.path(), snapshot)->folder);
+  const auto right = Checkpoint::open(write_checkpoint(other.path(), snapshot)->folder);
+  std::int64_t progress = 0;
+  const auto found =
+      diff(*left, *right, {.progress = [&](std::int64_t more) { progress += more; }});
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->equal());
+  EXPECT_EQ(found->compared_tensors, 8);
+  EXPECT_EQ(found->compared_bytes, compare(snapshot, snapshot).compared_bytes);
+  EXPECT_EQ(progress, found->compared_bytes);
+}
+
+TEST_F(DiffTest, NotesDoNotCount) {
+  Snapshot a = snapshot_of_step(4);
+  Snapshot b = a;
+  a.state.extra = {{"tuned", {{"for", 1}}}};
+  b.state.extra = {{"tuned", {{"for", 2}}}};
+  const auto left = Checkpoint::open(write_checkpoint(directory_.path(), a)->folder);
+  const base::testing::MemoryDir other;
+  const auto right = Checkpoint::open(write_checkpoint(other.path(), b)->folder);
+  EXPECT_FALSE(diff(*left, *right)->equal());
+  const auto found = diff(*left, *right, {.notes = {"extra.tuned"}});
+  EXPECT_TRUE(found->equal());
+  ASSERT_EQ(found->notes.size(), 1U);
+  EXPECT_EQ(found->notes[0].key, "extra.tuned.for");
+  EXPECT_FALSE(diff(*left, *right, {.notes = {"extra.tun"}})->equal());
+}
+
+TEST_F(DiffTest, DamageIsAnErrorAndNoDifference) {
+  const Snapshot snapshot = snapshot_of_step(4);
+  const auto written = write_checkpoint(directory_.path(), snapshot);
+  const base::testing::MemoryDir other;
+  const auto left = Checkpoint::open(written->folder);
+  const auto right = Checkpoint::open(write_checkpoint(other.path(), snapshot)->folder);
+  std::fstream file(written->folder / "weights.safetensors", std::ios::in | std::ios::out);
+  file.seekp(-2, std::ios::end);
+  file.put('\x55');
+  file.close();
+  for (const auto& found : {diff(*left, *right), diff(*right, *left)}) {
+    ASSERT_FALSE(found.has_value());
+    EXPECT_THAT(found.error().line(), ::testing::HasSubstr("weights.safetensors: differs from"));
+  }
 }
 
 // One changed bit anywhere is found, and only there.

@@ -258,7 +258,8 @@ MemoryUse CudaBackendImpl::memory() const {
   cudaMemGetInfo(&free, &total);
   return {.planned = plan_ == nullptr ? 0 : plan_->bytes,
           .workspace = workspace_bytes_,
-          .measured = static_cast<std::int64_t>(free_before_) - static_cast<std::int64_t>(free)};
+          .measured = (static_cast<std::int64_t>(free_before_) - static_cast<std::int64_t>(free)) /
+                      options_.device_ranks};
 }
 
 }  // namespace assay::train::cuda

@@ -27,6 +27,7 @@ struct CudaOptions {
   bool copies_state = true;
   // Number of ranks on this machine; each needs as much host memory.
   int host_ranks = 1;
+  int device_ranks = 1;  // that share the device
   // For programs of several ranks; collectives operate on this device's memory. Must outlive the
   // backend.
   RankGroups* groups = nullptr;
@@ -41,7 +42,9 @@ struct OpTime {
 struct MemoryUse {
   std::int64_t planned = 0;    // the program's arena
   std::int64_t workspace = 0;  // of the kernels, in the same allocation
-  std::int64_t measured = 0;   // device memory taken since before prepare()
+  // Device memory taken since before prepare(). The driver counts for the whole device, so of ranks
+  // that share one each has an equal share.
+  std::int64_t measured = 0;
 };
 
 class CudaBackend : public Backend {

@@ -293,5 +293,19 @@ TEST_F(CudaStep, ACacheThatCannotBeWrittenIsANote) {
   EXPECT_NE(*run.backend().adopt("assay-products-4 another card\n1 2 3\n"), "");
 }
 
+// The driver says only what all processes together have taken of the GPU.
+TEST_F(CudaStep, RanksThatShareTheGpuAreMeasuredWithTheirShare) {
+  const Variant variant = testing::with_mixtures().front();
+  const auto measured = [&](int ranks) {
+    auto backend = *make_cuda_backend({.device_ranks = ranks});
+    CudaBackend& opened = *backend;
+    const Trial run(std::move(backend), variant.model, choices(spec::Recompute::kNone));
+    return static_cast<double>(opened.memory().measured);
+  };
+  measured(1);  // libraries are loaded once per process
+  const double alone = measured(1);
+  EXPECT_NEAR(measured(2), alone / 2, alone / 10);
+}
+
 }  // namespace
 }  // namespace assay::train::cuda

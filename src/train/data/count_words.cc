@@ -54,12 +54,13 @@ class UnitCounter {
   }
 
   base::Result<void> lines(const TextUnit& unit, const std::string& path,
-                           const std::string& column) {
-    return for_each_document({unit.text, unit.begin.row, path, column},
-                             [this](const std::string& one) {
-                               ++made_.counted.documents;
-                               return document(one);
-                             });
+                           const CountWordsRequest& request) {
+    return for_each_document(
+        {unit.text, unit.begin.row, path, request.column, request.skip_bad_rows},
+        made_.counted.rows_without, [this](const std::string& one) {
+          ++made_.counted.documents;
+          return document(one);
+        });
   }
 
  private:
@@ -71,6 +72,7 @@ class UnitCounter {
 void add(CountedWords& all, CountedWords&& more) {
   all.documents += more.documents;
   all.bytes += more.bytes;
+  all.rows_without += more.rows_without;
   if (all.words.empty()) {
     all.words = std::move(more.words);
     return;
@@ -105,8 +107,8 @@ base::Result<CountedWords> count_words(const WordSplitter& splitter,
             const InputFile& file = request.files[unit.begin.file];
             const bool lines = has_rows(file.format);
             if (!lines && !unit.begin.inside) ++made.counted.documents;
-            const auto outcome = lines ? counter.lines(unit, file.path, request.column)
-                                       : counter.document(unit.text);
+            const auto outcome =
+                lines ? counter.lines(unit, file.path, request) : counter.document(unit.text);
             if (!outcome) made.error = outcome.error();
             if (made.error && made.error->where.empty()) made.error->where = file.path;
             return made;
@@ -122,6 +124,9 @@ base::Result<CountedWords> count_words(const WordSplitter& splitter,
         return {};
       }};
   ASSAY_TRY_VOID(run_in_order(threads, steps, stop));
+  if (all.documents == 0 && all.rows_without.first_bad) {
+    return base::fail(*all.rows_without.first_bad);
+  }
   return all;
 }
 

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "train/data/bpe_tokenizer.h"
 #include "train/data/documents/input_files.h"
+#include "train/data/documents/json_line.h"
 #include "train/data/word_splitter.h"
 
 namespace assay::data {
@@ -21,6 +22,7 @@ using WordCounts = std::unordered_map<std::string, std::uint64_t, BytesHash, std
 struct CountWordsRequest {
   std::vector<InputFile> files;
   std::string column = "text";                      // for JSON lines
+  bool skip_bad_rows = false;                       // count them instead of failing
   unsigned threads = 0;                             // 0: as many as there are processors
   std::function<void(std::int64_t)> progress = {};  // bytes on disk just read
 };
@@ -29,6 +31,7 @@ struct CountedWords {
   WordCounts words;
   std::uint64_t documents = 0;
   std::uint64_t bytes = 0;  // total size of the documents
+  RowsWithout rows_without = {};
 };
 
 // Adds the words of one document.

@@ -138,7 +138,8 @@ base::Result<ShardHeader> decode_header(std::span<const std::byte> file, const s
   };
   if (file.size() >= kMagic.size() && !starts_with_magic(file)) {
     return refuse(0, "not a token shard: it does not start with ASSAYTOK",
-                  "add --dtype u16 or u32 if it is a file of bare tokens");
+                  "`assay data tokenize` makes one of documents; for bare tokens name their type, "
+                  "u16 or u32 (--dtype, data.type)");
   }
   if (file.size() < kHeaderBytes) {
     return refuse(file.size(), fmt::format("ends inside its header of {} bytes", kHeaderBytes),

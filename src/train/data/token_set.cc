@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/text.h"
+
 namespace assay::data {
 namespace {
 
@@ -20,8 +22,10 @@ base::Result<std::vector<std::string>> shards_in_folder(const std::string& folde
   }
   if (error) return base::fail(base::system_error(folder, "cannot list", error.value()));
   if (found.empty()) {
-    return base::fail(
-        base::usage_error(folder, fmt::format("has no files that end in {}", extension)));
+    return base::fail(base::usage_error(
+        folder, fmt::format("has no files that end in {}", extension),
+        fmt::format("`assay data tokenize {} -o NAME.tokens` makes one of documents",
+                    base::path_argument(folder))));
   }
   std::sort(found.begin(), found.end());
   return found;

@@ -80,6 +80,9 @@ class Tokenization {
             },
         .take = [&](UnitTokens made) { return take(std::move(made), shard); }};
     ASSAY_TRY_VOID(run_in_order(threads, steps, stop));
+    if (summary_.documents == 0 && summary_.rows_without.first_bad) {
+      return base::fail(*summary_.rows_without.first_bad);
+    }
     ASSAY_TRY(summary_.shard, shard.finish());
     remove_journal(request_.output);
     return summary_;
@@ -97,7 +100,8 @@ class Tokenization {
         journalled_bytes_ = journal->text_bytes;
         summary_ = {.documents = journal->documents,
                     .bytes = journal->text_bytes,
-                    .resumed_at = journal->shard.tokens};
+                    .resumed_at = journal->shard.tokens,
+                    .rows_without = {.null = journal->null_rows, .bad = journal->bad_rows}};
         shard->keep_drafts();
         report_skipped();
         return shard;
@@ -114,6 +118,7 @@ class Tokenization {
   [[nodiscard]] hash::Digest request_digest(const ReadPosition& position) const {
     base::Json json{{"tokenizer", hash::blake3(std::as_bytes(std::span(definition_))).hex()},
                     {"column", request_.rules.column},
+                    {"skip_bad_rows", request_.rules.skip_bad_rows},
                     {"bos", base::or_null(request_.rules.bos)},
                     {"eos", base::or_null(request_.rules.eos)}};
     const std::size_t read = std::min(position.file + 1, request_.files.size());
@@ -134,6 +139,7 @@ class Tokenization {
     const std::uint64_t disk_read = made.unit.disk_read;
     summary_.documents += made.documents;
     summary_.bytes += made.text_bytes;
+    summary_.rows_without += made.rows_without;
     ASSAY_TRY_VOID(joiner_.add(std::move(made), shard));
     has_enough_ = request_.enough > 0 && shard.tokens() >= request_.enough + summary_.documents;
     report(file, disk_read);
@@ -152,6 +158,8 @@ class Tokenization {
                                         .position = position,
                                         .shard = progress,
                                         .documents = summary_.documents,
+                                        .null_rows = summary_.rows_without.null,
+                                        .bad_rows = summary_.rows_without.bad,
                                         .text_bytes = summary_.bytes - joiner_.pending()}));
     shard.keep_drafts();
     return {};

@@ -45,6 +45,7 @@ struct TokenizeSummary {
   std::uint64_t documents = 0;
   std::uint64_t bytes = 0;                       // total size of the documents
   std::optional<std::uint64_t> resumed_at = {};  // number of tokens made before the interruption
+  RowsWithout rows_without = {};                 // the first bad one since then
 };
 
 base::Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer,

@@ -9,7 +9,7 @@
 namespace assay::data {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr base::Bytes kMostJournalBytes{std::int64_t{64} << 10};
 
 }  // namespace
@@ -30,6 +30,8 @@ base::Result<void> write_journal(const std::filesystem::path& output,
                         {"shard_documents", journal.shard.documents},
                         {"shard_blake3", journal.shard.digest.hex()},
                         {"documents", journal.documents},
+                        {"null_rows", journal.null_rows},
+                        {"bad_rows", journal.bad_rows},
                         {"text_bytes", journal.text_bytes}};
   return base::replace_file(journal_path(output), json.dump(1) + "\n");
 }
@@ -60,7 +62,8 @@ std::optional<TokenizeJournal> read_journal(const std::filesystem::path& output)
       number("file", journal.position.file) && number("offset", journal.position.offset) &&
       number("row", journal.position.row) && number("shard_tokens", journal.shard.tokens) &&
       number("shard_documents", journal.shard.documents) &&
-      number("documents", journal.documents) && number("text_bytes", journal.text_bytes) &&
+      number("documents", journal.documents) && number("null_rows", journal.null_rows) &&
+      number("bad_rows", journal.bad_rows) && number("text_bytes", journal.text_bytes) &&
       digest("request", journal.request) && digest("shard_blake3", journal.shard.digest);
   return whole ? std::optional(journal) : std::nullopt;
 }

@@ -19,6 +19,8 @@ struct TokenizeJournal {
   ReadPosition position;
   ShardProgress shard;
   std::uint64_t documents = 0;
+  std::uint64_t null_rows = 0;  // without a document, and skipped as bad
+  std::uint64_t bad_rows = 0;
   std::uint64_t text_bytes = 0;
   bool operator==(const TokenizeJournal&) const = default;
 };

@@ -179,18 +179,52 @@ TEST_F(TokenizeTest, BrokenInputNamesFileAndRow) {
     EXPECT_THAT(error, HasSubstr(path("a.jsonl").string() + ": "));
     return error.substr(path("a.jsonl").string().size() + 2);
   };
+  const std::string also = "; --skip-bad-rows skips such rows";
   EXPECT_THAT(line_of(many + "{\"text\": \"cut\n" + many),
               HasSubstr("row 501: is not valid JSON: at byte 14: "));
   EXPECT_EQ(line_of(many + "{\"body\": 1, \"id\": 2}\n"),
-            "row 501: has no 'text'; --column names one of: body, id");
-  EXPECT_EQ(line_of(good + "{\"text\": 5}"), "row 2: 'text' is a number, not a string");
-  EXPECT_EQ(line_of(good + "\n{\"text\": [\"a\"]}"), "row 3: 'text' is a list, not a string");
-  EXPECT_EQ(line_of("\"text\""), "row 1: is not an object");
-  EXPECT_EQ(line_of("[{\"text\": \"a\"}]"), "row 1: is not an object");
+            "row 501: has no 'text'; --column names one of: body, id" + also);
+  EXPECT_EQ(line_of(good + "{\"text\": 5}"), "row 2: 'text' is a number, not a string" + also);
+  EXPECT_EQ(line_of(good + "\n{\"text\": [\"a\"]}"),
+            "row 3: 'text' is a list, not a string" + also);
+  EXPECT_EQ(line_of("\"text\""), "row 1: is not an object" + also);
+  EXPECT_EQ(line_of("[{\"text\": \"a\"}]"), "row 1: is not an object" + also);
+  EXPECT_EQ(line_of("null"), "row 1: is not an object" + also);
   EXPECT_THAT(line_of("{\"text\": \"\xff\"}"), HasSubstr("row 1: is not valid JSON: at byte 11: "));
-  EXPECT_EQ(line_of("{\"text\": \"a\", \"text\": \"b\"}"), "row 1: has 'text' twice");
+  EXPECT_EQ(line_of("{\"text\": \"a\", \"text\": \"b\"}"), "row 1: has 'text' twice" + also);
+  EXPECT_EQ(line_of("{\"text\": null, \"text\": \"b\"}"), "row 1: has 'text' twice" + also);
   // Nothing is left behind.
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 1);
+}
+
+TEST_F(TokenizeTest, RowsWithoutADocumentAreCounted) {
+  const std::string good = "{\"text\": \"weigh it\"}\n";
+  const std::string null = "{\"text\": null}\n";
+  std::string lines;
+  for (int i = 0; i < 100; ++i) {
+    lines += good + null + "\n" + (i % 10 == 3 ? "{\"text\": \"cut\n" : "");
+  }
+  const std::string name = write("a.jsonl", lines);
+  for (const unsigned threads : {1U, 3U}) {
+    TokenizeRequest wanted = request({name});
+    wanted.threads = threads;
+    wanted.unit_bytes = 200;
+    EXPECT_THAT(error_of(wanted), HasSubstr("a.jsonl: row 13: is not valid JSON"));
+    wanted.rules.skip_bad_rows = true;
+    const auto made = tokenize_files(*llama(), wanted);
+    ASSERT_TRUE(made) << made.error().line();
+    EXPECT_EQ(made->documents, 100U);
+    EXPECT_EQ(made->rows_without.null, 100U);
+    EXPECT_EQ(made->rows_without.bad, 10U);
+    EXPECT_THAT(made->rows_without.text(),
+                HasSubstr("; 100 rows without text; 10 bad rows skipped, the first is "));
+    EXPECT_THAT(made->rows_without.text(), HasSubstr("a.jsonl: row 13: is not valid JSON"));
+  }
+  // Rows of which none can be used are most likely of another column.
+  TokenizeRequest other = request({name});
+  other.rules.skip_bad_rows = true;
+  other.rules.column = "body";
+  EXPECT_THAT(error_of(other), HasSubstr("a.jsonl: row 1: has no 'body'; --column names one of: "));
 }
 
 TEST_F(TokenizeTest, DamagedCompressedFilesAreRefused) {

@@ -50,7 +50,9 @@ base::Result<void> encode_lines(Encoder& encoder, const DocumentRules& rules,
     made.text_bytes += document.size();
     return {};
   };
-  return for_each_document({made.unit.text, made.unit.begin.row, path, rules.column}, encode);
+  return for_each_document(
+      {made.unit.text, made.unit.begin.row, path, rules.column, rules.skip_bad_rows},
+      made.rows_without, encode);
 }
 
 // The number of tokens before this offset at the beginning of the unit, if a word ends there.

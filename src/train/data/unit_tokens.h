@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "train/data/documents/json_line.h"
 #include "train/data/documents/unit_reader.h"
 #include "train/data/shard_writer.h"
 #include "train/data/tokenizer.h"
@@ -27,6 +28,7 @@ struct DocumentRules {
   std::string column = "text";      // for JSON lines
   std::optional<TokenId> bos = {};  // inserted before each document
   std::optional<TokenId> eos = {};  // inserted after each document
+  bool skip_bad_rows = false;       // count them instead of failing
 };
 
 struct UnitTokens {
@@ -37,6 +39,7 @@ struct UnitTokens {
   std::string rest;                 // text not encoded yet, if the text continues after the unit
   std::uint64_t documents = 0;      // documents that begin in the unit
   std::uint64_t text_bytes = 0;     // total size of the documents
+  RowsWithout rows_without = {};
   std::optional<base::Error> error = {};
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace assay::data {
 namespace {
@@ -18,11 +19,16 @@ class LineEvents : public nlohmann::json_sax<nlohmann::json> {
   LineEvents(const std::string& column, std::string& text) : column_(column), text_(text) {}
 
   [[nodiscard]] bool found() const { return found_; }
+  [[nodiscard]] bool is_null() const { return is_null_; }
   [[nodiscard]] const std::string& problem() const { return problem_; }
   // Keys of the object, for an error that names them.
   [[nodiscard]] std::string keys() const { return fmt::format("{}", fmt::join(keys_, ", ")); }
 
-  bool null() override { return scalar("null"); }
+  bool null() override {
+    if (depth_ != 1 || !at_column_) return scalar("null");
+    is_null_ = true;
+    return once();
+  }
   bool boolean(bool) override { return scalar("a boolean"); }
   bool number_integer(number_integer_t) override { return scalar("a number"); }
   bool number_unsigned(number_unsigned_t) override { return scalar("a number"); }
@@ -31,10 +37,8 @@ class LineEvents : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& value) override {
     if (depth_ == 0) return refuse("is not an object");
     if (!at_column_ || depth_ != 1) return true;
-    if (found_) return refuse(fmt::format("has '{}' twice", column_));
     text_.swap(value);
-    found_ = true;
-    return true;
+    return once();
   }
   bool key(string_t& value) override {
     if (depth_ != 1) return true;
@@ -74,6 +78,12 @@ class LineEvents : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
+  // The column's value.
+  bool once() {
+    if (found_) return refuse(fmt::format("has '{}' twice", column_));
+    found_ = true;
+    return true;
+  }
   bool refuse(std::string problem) {
     problem_ = std::move(problem);
     return false;
@@ -92,26 +102,49 @@ class LineEvents : public nlohmann::json_sax<nlohmann::json> {
   std::size_t depth_ = 0;
   bool at_column_ = false;
   bool found_ = false;
+  bool is_null_ = false;
   std::string problem_;
 };
 
 }  // namespace
 
-base::Result<void> document_of_line(std::string_view line, const std::string& column,
+base::Result<bool> document_of_line(std::string_view line, const std::string& column,
                                     std::string& text) {
+  constexpr const char* kSkip = "--skip-bad-rows skips such rows";
   LineEvents events(column, text);
   if (!nlohmann::json::sax_parse(line.begin(), line.end(), &events)) {
-    return base::fail(base::usage_error({}, events.problem()));
+    return base::fail(base::usage_error({}, events.problem(), kSkip));
   }
   if (!events.found()) {
-    return base::fail(base::usage_error({}, fmt::format("has no '{}'", column),
-                                        fmt::format("--column names one of: {}", events.keys())));
+    return base::fail(
+        base::usage_error({}, fmt::format("has no '{}'", column),
+                          fmt::format("--column names one of: {}; {}", events.keys(), kSkip)));
   }
-  return {};
+  return !events.is_null();
+}
+
+RowsWithout& RowsWithout::operator+=(const RowsWithout& later) {
+  null += later.null;
+  bad += later.bad;
+  if (!first_bad) first_bad = later.first_bad;
+  return *this;
+}
+
+std::string RowsWithout::text() const {
+  const auto counted = [](std::uint64_t count, const char* noun) {
+    return base::counted(static_cast<std::int64_t>(count), noun);
+  };
+  std::string text;
+  if (null > 0) text += fmt::format("; {} without text", counted(null, "row"));
+  if (bad > 0) text += fmt::format("; {} skipped", counted(bad, "bad row"));
+  if (first_bad)
+    text += ", the first is " + base::printable(first_bad->where + ": " + first_bad->what);
+  return text;
 }
 
 base::Result<void> for_each_document(
-    const JsonLines& lines, const std::function<base::Result<void>(const std::string&)>& take) {
+    const JsonLines& lines, RowsWithout& without,
+    const std::function<base::Result<void>(const std::string&)>& take) {
   std::string_view text = lines.text;
   std::string document;
   for (std::uint64_t row = lines.rows_before + 1; !text.empty(); ++row) {
@@ -119,11 +152,16 @@ base::Result<void> for_each_document(
     const std::string_view line = base::trim(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
-    if (auto parsed = document_of_line(line, lines.column, document); !parsed) {
+    auto parsed = document_of_line(line, lines.column, document);
+    if (!parsed) {
       parsed.error().where = fmt::format("{}: row {}", lines.path, row);
-      return parsed;
+      if (!lines.skip_bad) return base::fail(parsed.error());
+      without += {.bad = 1, .first_bad = parsed.error()};
+    } else if (!*parsed) {
+      ++without.null;
+    } else {
+      ASSAY_TRY_VOID(take(document));
     }
-    ASSAY_TRY_VOID(take(document));
   }
   return {};
 }

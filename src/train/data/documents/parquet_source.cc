@@ -30,18 +30,23 @@ try:
     import pyarrow, pyarrow.parquet
 except ImportError:
     refuse(3, "")
+def is_text(kind):
+    kinds = pyarrow.types
+    if kinds.is_dictionary(kind):
+        return is_text(kind.value_type)
+    is_view = getattr(kinds, "is_string_view", lambda kind: False)
+    return kinds.is_string(kind) or kinds.is_large_string(kind) or is_view(kind)
 try:
     file = pyarrow.parquet.ParquetFile(path)
     schema = file.schema_arrow
     if column not in schema.names:
         refuse(64, "has no column '%s'|--column names one of: %s" % (column, ", ".join(schema.names[:20])))
     kind = schema.field(column).type
-    if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
+    if not is_text(kind):
         refuse(64, "its column '%s' is %s, not text|" % (column, kind))
     for batch in file.iter_batches(batch_size=1024, columns=[column]):
         texts = batch.column(0).to_pylist()
-        lines = ("" if t is None else json.dumps({column: t}) for t in texts)
-        sys.stdout.write("".join(line + "\n" for line in lines))
+        sys.stdout.write("".join(json.dumps({column: t}) + "\n" for t in texts))
     sys.stdout.flush()
 except BrokenPipeError:
     sys.exit(1)

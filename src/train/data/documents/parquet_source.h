@@ -11,7 +11,7 @@
 
 namespace assay::data {
 
-// Each row becomes a line with the column as its only key; rows without a value become blank lines.
+// Each row becomes a line with the column as its only key.
 // The interpreter is python3, or the one that ASSAY_PARQUET_PYTHON names. A file without the
 // column, or with a column that is not text, is an error that lists the columns; so is a reader
 // that is silent for longer than `timeout`.
