@@ -57,8 +57,8 @@ Verb describe_train(TrainAction action) {
                        &options->stop_after,
                        {},
                        "STEP"},
-                      {"--device", "cpu, cuda, or auto: a GPU if there is one", &options->device,
-                       device_names, "DEVICE"}},
+                      {"--device", "cpu, cuda, or auto: what the job is for, a GPU or CPUs",
+                       &options->device, device_names, "DEVICE"}},
           .action = [options, action = std::move(action)] { return action(*options); }};
 }
 

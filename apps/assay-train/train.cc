@@ -349,6 +349,7 @@ base::Result<base::ExitCode> train_job(const Session& session, const TrainOption
         "train --stop-after", fmt::format("'{}' is after the last step", options.stop_after),
         fmt::format("the job has {}", base::counted(*steps, "step"))));
   }
+  ASSAY_TRY_VOID(check_device(options.device, prepared.job));
   const std::int64_t ranks = prepared.ranks();
   ASSAY_TRY(const std::optional<control::RankAssignment> assignment, launcher_assignment(prepared));
   if (assignment && assignment->source == control::LauncherKind::kAssay) {
