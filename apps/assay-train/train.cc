@@ -5,7 +5,6 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 
@@ -16,6 +15,7 @@
 #include "assay-train/rank_metrics.h"
 #include "assay-train/run_report.h"
 #include "assay-train/step_metrics.h"
+#include "assay-train/stop_requests.h"
 #include "assay-train/summary.h"
 #include "assay-train/training_job.h"
 #include "assay-train/verbs.h"
@@ -36,24 +36,6 @@ namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::atomic<bool> stop_requested = false;
-
-void on_signal(int signal) {
-  // A second Ctrl-C ends the process at once.
-  if (stop_requested.exchange(true) && signal == SIGINT) ::_exit(128 + SIGINT);
-}
-
-void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
-  // SIGHUP, sent when the terminal closes; under nohup it stays ignored.
-  struct sigaction hangup {};
-  ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
-}
 
 base::Result<std::optional<std::int64_t>> parse_stop(const std::string& text) {
   if (text.empty()) return std::nullopt;
@@ -237,19 +219,20 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
     ASSAY_TRY(ranks, RankTable::gather(*member, job, planned.plan.bytes + planned.extra_bytes));
     meter.emplace(*device.backend, *groups);
   }
-  install_signal_handlers();
+  StopRequests stop_requests(rank == 0);
   const train::TrainerOptions trainer{
       .out = prepared.out,
       .resume = start_of(options) != train::StartFrom::kStepOne,
       .stop_after = prepared.stop_after,
-      .stop = &stop_requested,
+      .stop = &stop_requests.requested(),
       .validation = validation ? &*validation : nullptr,
       .ranks = member == nullptr ? nullptr : &member->world(),
       .meter = meter ? &*meter : nullptr,
       .threads = threads_of(member == nullptr ? 1 : member->assignment().local_ranks),
       .startup = &startup,
-      .step_begins = [member](std::int64_t step) {
-        if (member != nullptr) member->step_begins(step);
+      .begins = [&, member](train::Doing doing, std::int64_t step) {
+        stop_requests.begins(doing, step);
+        if (member != nullptr && doing == train::Doing::kStep) member->step_begins(step);
       }};
   const auto train_with = [&](train::Reporter& reporter) {
     return train::train(job, planned, *device.backend, reader, trainer, reporter);

@@ -67,7 +67,7 @@ class Trainer {
     const std::int64_t last = std::min(steps_, options_.stop_after.value_or(steps_));
     if (position_.step >= last && position_.step < steps_) result.ending = Ending::kStopAfter;
     while (position_.step < last) {
-      if (options_.step_begins) options_.step_begins(position_.step + 1);
+      begins(Doing::kStep, position_.step + 1);
       ASSAY_TRY(const StepReport report, one_step(loader));
       end_start();
       reporter_.stepped(report);
@@ -79,6 +79,7 @@ class Trainer {
         break;
       }
       if (validation_ && validation_due()) {
+        begins(Doing::kValidation, position_.step);
         ASSAY_TRY_VOID(validate(result));
       }
       ASSAY_TRY(const Agreed agreed, exchange_status(report.step));
@@ -95,6 +96,7 @@ class Trainer {
       if ((due || agreed.retry_save) && position_.step < steps_) ASSAY_TRY_VOID(save());
     }
     result.step = position_.step;
+    begins(Doing::kLastCheckpoint, position_.step);
     ASSAY_TRY_VOID(save_last());
     result.checkpoint = options_.out / "checkpoints" / fmt::format("step-{}", position_.step);
     return result;
@@ -163,6 +165,10 @@ class Trainer {
     begin_startup_part("weights", "making initial weights");
     return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed),
                       options_.threads);
+  }
+
+  void begins(Doing doing, std::int64_t step) const {
+    if (options_.begins) options_.begins(doing, step);
   }
 
   void begin_startup_part(const char* part, const char* what) {

@@ -78,6 +78,9 @@ class Reporter {
   virtual void note(const std::string& line) = 0;
 };
 
+// What the loop does, as far as it can be asked to stop meanwhile.
+enum class Doing { kStart, kStep, kValidation, kLastCheckpoint };
+
 struct TrainerOptions {
   std::filesystem::path out;
   bool resume = false;  // from the newest checkpoint, if there is one
@@ -90,8 +93,8 @@ struct TrainerOptions {
   RankMeter* meter = nullptr;  // for this rank; may be null
   int threads = 0;             // used by this rank before the first step; 0: one per processor
   StartUp* startup = nullptr;  // ended after the first step; may be null
-  // Called with each step's number as it begins; may be empty.
-  std::function<void(std::int64_t)> step_begins = {};
+  // Called as something begins, with the number of its step; may be empty.
+  std::function<void(Doing, std::int64_t)> begins = {};
 };
 
 enum class Ending { kFinished, kStopAfter, kStopped, kNotFinite };

@@ -57,7 +57,9 @@ TEST_F(TrainerTest, TellsEachStepAsItBegins) {
   RecordingReporter reporter;
   std::vector<std::int64_t> begun;
   TrainerOptions options{.out = "told", .stop_after = 2};
-  options.step_begins = [&](std::int64_t step) { begun.push_back(step); };
+  options.begins = [&](Doing doing, std::int64_t step) {
+    if (doing == Doing::kStep) begun.push_back(step);
+  };
   ASSERT_TRUE(run(tiny_job(), options, reporter).has_value());
   EXPECT_EQ(begun, (std::vector<std::int64_t>{1, 2}));
   options.resume = true;
