@@ -260,10 +260,24 @@ double two_digits(double rate) {
 // The fastest safe increase of the learning rate per step: 3e-4 in 2,000 steps for a width of
 // 4,096, which is the fastest that Llama 2 and 3 used, inversely proportional to the width. Adam's
 // first steps move all weights by the full rate in one direction, so the loss of a wide and deep
-// model jumps if the rate rises faster.
+// model jumps if the rate rises faster. Published runs end at GPT-2's width; smaller models were
+// measured (docs/train.md) and bear far more.
 double usual_rise(std::int64_t dim) {
   constexpr double kSteps = 2000;
-  return kRate / kSteps * kWidth / static_cast<double>(std::max<std::int64_t>(1, dim));
+  constexpr double kPublished = 768;
+  const auto width = static_cast<double>(std::max<std::int64_t>(1, dim));
+  const double smaller = std::max(1.0, kPublished / width);
+  return kRate / kSteps * kWidth / width * smaller * smaller;
+}
+
+// The tokens of a step below which the usual rate does not fall any more. Up to a width of 512 the
+// best rate of small batches hardly depends on their size (docs/train.md); for wider models, of
+// which small batches were not measured, the bound soon has no effect.
+double fewest_tokens(std::int64_t dim) {
+  constexpr double kTokens = 262'144;
+  constexpr double kMeasured = 512;
+  const double wider = std::max(1.0, static_cast<double>(dim) / kMeasured);
+  return kTokens / (wider * wider);
 }
 
 // Fills in learning rate and warm-up if the job does not set them.
@@ -312,10 +326,10 @@ base::Result<void> complete(ModelSpec& m, const Value& document) {
 
 double usual_learning_rate(std::int64_t dim, std::int64_t tokens_per_step) {
   constexpr double kTokens = 4'194'304;
-  constexpr double kMost = 3e-3;
+  constexpr double kMost = 1e-2;
   if (dim <= 0 || tokens_per_step <= 0) return kRate;
-  const double rate = kRate * kWidth / static_cast<double>(dim) *
-                      std::sqrt(static_cast<double>(tokens_per_step) / kTokens);
+  const double tokens = std::max(static_cast<double>(tokens_per_step), fewest_tokens(dim));
+  const double rate = kRate * kWidth / static_cast<double>(dim) * std::sqrt(tokens / kTokens);
   return std::min(kMost, two_digits(rate));
 }
 
