@@ -64,8 +64,9 @@ base::Error no_gpu(const spec::JobSpec& job, const base::Error& why) {
                            "see whether nvidia-smi works, or train on CPUs with --device cpu");
 }
 
+// `generate` and `score` run on what there is: they have a model, but no devices that it is for.
 bool is_meant_for_gpus(const spec::JobSpec& job) {
-  return job.cluster.device.kind == spec::DeviceKind::kGpu &&
+  return job.cluster.device.kind == spec::DeviceKind::kGpu && !job.cluster.device.name.empty() &&
          job.train.precision != spec::Precision::kFp32;
 }
 

@@ -158,6 +158,23 @@ bool starts_from_scratch(const TrainOptions& options, const fs::path& out) {
   return steps ? steps->empty() : !fs::exists(out / "checkpoints", ignored);
 }
 
+// Why the run is not a success, though every step was computed.
+std::string useless_text(const train::TrainingResult& result) {
+  std::string text =
+      result.skipped == 1
+          ? fmt::format("step {} was skipped, because its gradients were not finite", result.step)
+          : fmt::format(
+                "{} steps in a row, up to step {}, were skipped, because their gradients "
+                "were not finite",
+                result.skipped, result.step);
+  text += result.checkpoint.empty()
+              ? "; there is no good checkpoint"
+              : fmt::format("; the last good checkpoint is {}", result.checkpoint.string());
+  if (result.has_useless)
+    text += " (move newer ones away before --resume: their loss is not finite)";
+  return "train: " + text + "; try a lower train.learning_rate";
+}
+
 // Runs one rank of a job with several, or the only one.
 base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptions& options,
                                         Prepared& prepared, Membership* member) {
@@ -263,6 +280,10 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   groups.reset();
   if (member != nullptr) ASSAY_TRY_VOID(member->leave());
   print_result(session, planned, device, telemetry, *report, result);
+  if (result.ending == train::Ending::kNotFinite) {
+    report->note(useless_text(result));
+    return base::ExitCode::kNo;
+  }
   session.next(fmt::format("assay generate {} --prompt \"…\"", result.checkpoint.string()));
   return code_of(result);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "train/resume.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
+#include "train/skipped_steps.h"
 #include "train/step_settings.h"
 #include "train/tokenizer_record.h"
 #include "train/validation.h"
@@ -62,8 +64,10 @@ class Trainer {
     for (const std::string& note : backend_.take_notes()) reporter_.note(note);
     reporter_.began(position_.step + 1, steps_);
     begin_startup_part("first_step", "making the first step");
+    skipped_.emplace(job_.train.max_skipped, position_.step);
     data::Loader loader(reader_, {.share = share_of(program_), .cursor = position_.cursor});
     TrainingResult result;
+    bool due = false;  // a checkpoint
     const std::int64_t last = std::min(steps_, options_.stop_after.value_or(steps_));
     if (position_.step >= last && position_.step < steps_) result.ending = Ending::kStopAfter;
     while (position_.step < last) {
@@ -74,7 +78,9 @@ class Trainer {
       for (const std::string& note : backend_.take_notes()) reporter_.note(note);
       expect_save(report.seconds, last);
       result.loss = report.loss;
-      if (report.skipped && job_.train.non_finite == spec::NonFinite::kStop) {
+      skipped_->counts(report.step, report.skipped);
+      if (report.skipped &&
+          (job_.train.non_finite == spec::NonFinite::kStop || skipped_->too_many())) {
         result.ending = Ending::kNotFinite;
         break;
       }
@@ -92,17 +98,52 @@ class Trainer {
         break;
       }
       const auto every = job_.checkpoint.every;
-      const bool due = every && position_.step % *every == 0;
-      if ((due || agreed.retry_save) && position_.step < steps_) ASSAY_TRY_VOID(save());
+      due = due || (every && position_.step % *every == 0) || agreed.retry_save;
+      // After a skipped step it is not known whether the weights are any good.
+      if (due && !report.skipped && position_.step < steps_) {
+        ASSAY_TRY_VOID(save());
+        due = false;
+      }
     }
-    result.step = position_.step;
-    begins(Doing::kLastCheckpoint, position_.step);
-    ASSAY_TRY_VOID(save_last());
-    result.checkpoint = options_.out / "checkpoints" / fmt::format("step-{}", position_.step);
+    ASSAY_TRY_VOID(finish(result));
     return result;
   }
 
  private:
+  // Saves the last step, unless its weights are useless.
+  base::Result<void> finish(TrainingResult& result) {
+    result.step = position_.step;
+    result.skipped = skipped_->in_a_row();
+    ASSAY_TRY(const bool useful, weights_are_useful());
+    const std::filesystem::path root = options_.out / "checkpoints";
+    if (useful && (result.skipped == 0 || skipped_->any_finite())) {
+      begins(Doing::kLastCheckpoint, position_.step);
+      ASSAY_TRY_VOID(save_last());
+      result.checkpoint = root / fmt::format("step-{}", position_.step);
+      return {};
+    }
+    result.ending = Ending::kNotFinite;
+    if (auto written = saver_.finish(); !written) reporter_.note(written.error().line());
+    if (ranks_.rank() != 0) return {};
+    ASSAY_TRY(std::vector<std::int64_t> steps, checkpoint::steps_in(root));
+    // The weights after that step are those that give no finite loss.
+    while (!useful && !steps.empty() && steps.back() >= skipped_->weights_of()) {
+      result.has_useless = true;
+      steps.pop_back();
+    }
+    if (!steps.empty()) result.checkpoint = root / fmt::format("step-{}", steps.back());
+    return {};
+  }
+
+  // A step can be skipped for its own tokens, or because the weights have diverged, though each of
+  // them is still a number: then the loss of other tokens is not finite, either.
+  base::Result<bool> weights_are_useful() {
+    if (skipped_->in_a_row() == 0) return true;
+    const Validation sample(reader_.set(), program_, 1);
+    ASSAY_TRY(const std::optional<double> loss, sample.loss(backend_, nullptr, &ranks_));
+    return loss && std::isfinite(*loss);
+  }
+
   // Rank 0 owns the checkpoint folder and broadcasts which checkpoint to start from, so that all
   // ranks start from the same one. All of them check its contents, each a share of the files.
   base::Result<void> start() {
@@ -360,6 +401,7 @@ class Trainer {
   std::vector<data::Batch> batches_;  // of this step
   std::int32_t loaded_ = 0;           // micro-batches of this step loaded so far
   std::optional<Validation> validation_;
+  std::optional<SkippedSteps> skipped_;
   std::int64_t saved_ = 0;  // the step of the newest checkpoint
   bool started_ = false;
   TokenizerRecord tokenizer_;  // of the data

@@ -97,6 +97,7 @@ struct TrainerOptions {
   std::function<void(Doing, std::int64_t)> begins = {};
 };
 
+// kNotFinite: steps were skipped, and training stopped for that or was of no use.
 enum class Ending { kFinished, kStopAfter, kStopped, kNotFinite };
 
 struct TrainingResult {
@@ -104,7 +105,11 @@ struct TrainingResult {
   std::int64_t step = 0;                                 // the last completed step
   double loss = 0;                                       // of that step; 0 if no step was executed
   std::optional<double> validation_loss = std::nullopt;  // the most recent
+  // Of that step; after kNotFinite the newest whose weights are known to be good. Empty: none.
   std::filesystem::path checkpoint;
+  std::int64_t skipped = 0;  // steps in a row, up to the last
+  // There are newer checkpoints than that, whose weights give no finite loss.
+  bool has_useless = false;
 };
 
 base::Result<TrainingResult> train(const spec::JobSpec& job, const ExecutableStep& planned,

@@ -17,6 +17,7 @@
 #include "spec/testing/model_shapes.h"
 #include "step/recompute.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/folder_name.h"
 #include "train/checkpoint/diff.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/exchanged_as_planned.h"

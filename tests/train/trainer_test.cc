@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <chrono>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
 #include "base/testing/temp_dir.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/folder_name.h"
 #include "train/checkpoint/write.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/resume.h"
@@ -337,6 +339,129 @@ TEST_F(TrainerTest, StepsThatAreNotFiniteAreLeftOutOrEndTheRun) {
   ASSERT_TRUE(stopped.has_value());
   EXPECT_EQ(stopped->ending, Ending::kNotFinite);
   EXPECT_EQ(stopped->step, 2);
+}
+
+// With this rate the first step's gradients are finite, and its weights useless.
+spec::JobSpec diverging_job() {
+  spec::JobSpec job = tiny_job();
+  job.train.learning_rate = 1e30;
+  job.train.schedule = spec::Schedule::kConstant;
+  job.train.warmup_steps = 0;
+  return job;
+}
+
+TEST_F(TrainerTest, SkippedStepsInARowEndTheRunWithoutACheckpoint) {
+  spec::JobSpec job = diverging_job();
+  job.train.max_skipped = 5;
+  RecordingReporter reporter;
+  const auto stopped = run(job, {.out = "five"}, reporter);
+  ASSERT_TRUE(stopped.has_value());
+  EXPECT_EQ(stopped->ending, Ending::kNotFinite);
+  EXPECT_EQ(stopped->step, 6);
+  EXPECT_EQ(stopped->skipped, 5);
+  EXPECT_EQ(stopped->checkpoint, "");
+  EXPECT_FALSE(stopped->has_useless);
+  EXPECT_EQ(reporter.saves, 0);
+  // Also where the run, or the patience of the user, is shorter than that.
+  for (const std::int64_t last : {4, 12}) {
+    job.train.max_skipped = 20;
+    const auto brief =
+        run(job, {.out = fmt::format("last-{}", last), .stop_after = last}, reporter);
+    ASSERT_TRUE(brief.has_value());
+    EXPECT_EQ(brief->ending, Ending::kNotFinite);
+    EXPECT_EQ(brief->skipped, last - 1);
+    EXPECT_EQ(reporter.saves, 0);
+  }
+}
+
+TEST_F(TrainerTest, TheLastGoodCheckpointIsNotTheNewest) {
+  RecordingReporter reporter;
+  ASSERT_TRUE(run(tiny_job(), {.out = "good", .stop_after = 4}, reporter).has_value());
+  spec::JobSpec job = diverging_job();
+  job.checkpoint = {.every = 1, .keep = 9};
+  const auto bad = run(job, {.out = "good", .resume = true}, reporter);
+  ASSERT_TRUE(bad.has_value()) << bad.error().line();
+  EXPECT_EQ(bad->ending, Ending::kNotFinite);
+  // Step 5 was computed with the good weights, and saved before it was known what it made of them.
+  EXPECT_EQ(bad->skipped, 7);
+  EXPECT_EQ(bad->checkpoint.filename(), "step-4");
+  EXPECT_TRUE(bad->has_useless);
+  const auto steps = checkpoint::steps_in(dir_.path() / "good" / "checkpoints");
+  ASSERT_TRUE(steps.has_value());
+  EXPECT_EQ(*steps, (std::vector<std::int64_t>{4, 5}));
+  // From there every step fails.
+  const auto again = run(job, {.out = "good", .resume = true}, reporter);
+  ASSERT_TRUE(again.has_value()) << again.error().line();
+  EXPECT_EQ(again->ending, Ending::kNotFinite);
+  EXPECT_EQ(again->checkpoint.filename(), "step-4");
+}
+
+TEST_F(TrainerTest, WeightsThatAreNoNumbersAreNotSaved) {
+  spec::JobSpec job = diverging_job();
+  job.train.learning_rate = 1e39;  // infinite in fp32
+  RecordingReporter reporter;
+  const auto result = run(job, {.out = "infinite", .stop_after = 1}, reporter);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_NE(result.error().line().find("is not finite: training has diverged"), std::string::npos)
+      << result.error().line();
+  EXPECT_EQ(result.error().code, base::ExitCode::kNo);
+  EXPECT_EQ(reporter.saves, 0);
+}
+
+// Skips the steps that it is told to, as if their tokens overflowed.
+class UnluckyBackend : public Backend {
+ public:
+  explicit UnluckyBackend(std::set<std::int64_t> steps)
+      : steps_(std::move(steps)), inner_(cpu::make_cpu_backend(2)) {}
+  base::Result<std::int64_t> available_bytes() override { return inner_->available_bytes(); }
+  base::Result<std::int64_t> extra_bytes(const step::Program& program) override {
+    return inner_->extra_bytes(program);
+  }
+  base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override {
+    return inner_->prepare(program, plan);
+  }
+  base::Result<void> write(const step::View& to, std::span<const std::byte> from) override {
+    return inner_->write(to, from);
+  }
+  base::Result<void> read(const step::View& from, std::span<std::byte> to) override {
+    return inner_->read(from, to);
+  }
+  void begin_step(const StepSettings& settings) override {
+    unlucky_ = steps_.contains(settings.step);
+    inner_->begin_step(settings);
+  }
+  void set_batch(const step::Op& op, const MicroBatch& batch) override {
+    inner_->set_batch(op, batch);
+  }
+  base::Result<void> execute(const step::Op& op) override { return inner_->execute(op); }
+  base::Result<Scalars> finish_step() override {
+    auto scalars = inner_->finish_step();
+    if (scalars && unlucky_) (*scalars)[static_cast<std::size_t>(step::Scalar::kNonFinite)] = 1;
+    return scalars;
+  }
+  [[nodiscard]] std::string description() const override { return "unlucky"; }
+
+ private:
+  std::set<std::int64_t> steps_;
+  std::unique_ptr<Backend> inner_;
+  bool unlucky_ = false;
+};
+
+TEST_F(TrainerTest, AStepThatIsSkippedByItselfCostsNothingElse) {
+  spec::JobSpec job = tiny_job();
+  job.checkpoint = {.every = 3, .keep = 9};
+  job.train.max_skipped = 2;
+  RecordingReporter reporter;
+  const auto result = run(job, {.out = "unlucky"}, reporter,
+                          std::make_shared<UnluckyBackend>(std::set<std::int64_t>{3, 6, 12}));
+  ASSERT_TRUE(result.has_value()) << result.error().line();
+  EXPECT_EQ(result->ending, Ending::kFinished);
+  EXPECT_EQ(result->skipped, 1);
+  EXPECT_EQ(result->checkpoint.filename(), "step-12");
+  // What was due after a skipped step is saved after the next one.
+  const auto steps = checkpoint::steps_in(dir_.path() / "unlucky" / "checkpoints");
+  ASSERT_TRUE(steps.has_value());
+  EXPECT_EQ(*steps, (std::vector<std::int64_t>{4, 7, 9, 12}));
 }
 
 TEST_F(TrainerTest, OtherRunsAreNotOverwrittenOrMixed) {
