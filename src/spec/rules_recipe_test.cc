@@ -29,8 +29,7 @@ TEST(Recipe, IsNearWhatIsBestForSmallModels) {
   EXPECT_DOUBLE_EQ(usual_learning_rate(64, 4'194'304), 1e-2);  // the most
   // 300 steps are enough to reach these rates, which 30 steps of warm-up bear.
   EXPECT_EQ(usual_warmup(64, 4.8e-3, 300), 30);
-  EXPECT_EQ(usual_warmup(128, 2.4e-3, 300), 30);
-  EXPECT_EQ(usual_warmup(256, 1.2e-3, 300), 56);
+  EXPECT_EQ(usual_warmup(512, 6e-4, 300), 30);
 }
 
 // Presets whose recipe is the rule's: smaller models did not change them.
