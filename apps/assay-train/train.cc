@@ -240,6 +240,9 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   const train::TrainerOptions trainer{
       .out = prepared.out,
       .resume = start_of(options) != train::StartFrom::kStepOne,
+      .new_data = options.new_data,
+      .new_optimizer = options.new_optimizer,
+      .from = options.from,
       .stop_after = prepared.stop_after,
       .stop = &stop_requests.requested(),
       .validation = validation ? &*validation : nullptr,

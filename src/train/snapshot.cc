@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "spec/load.h"
 #include "train/checkpoint/shared_write.h"
-#include "train/finite_tensors.h"
+#include "train/run_settings.h"
 #include "train/state.h"
 
 namespace assay::train {
@@ -105,14 +105,9 @@ base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::P
                     .layout = layout_text(program),
                     .extra = {{"model", spec::model_toml(program.model)},
                               {"batch", batch_facts(job)},
-                              {"recipe", recipe_facts(job)}}};
+                              {"recipe", recipe_facts(job)},
+                              {"settings", settings_of(job)}}};
   ASSAY_TRY_VOID(copy_parts(backend, program, snapshot));
-  // On the writer's thread, where training does not wait for it. Views of the same memory.
-  snapshot.ready = [copied = std::move(snapshot.ready),
-                    parts = snapshot.parts]() -> base::Result<void> {
-    if (copied) ASSAY_TRY_VOID(copied());
-    return check_finite(parts);
-  };
   return snapshot;
 }
 

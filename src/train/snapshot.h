@@ -23,8 +23,7 @@ struct Position {
 };
 
 // Called by every rank between steps: returns the tensors that this rank saves. The copy may still
-// be in progress (Snapshot::ready, which also fails if an element is not finite) when the next step
-// starts; only one snapshot at a time. With
+// be in progress (Snapshot::ready) when the next step starts; only one snapshot at a time. With
 // several ranks the snapshot still needs a share (agree_on_share).
 base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::Program& program,
                                                  const spec::JobSpec& job,

@@ -19,6 +19,7 @@
 #include "train/job_data.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
+#include "train/run_settings.h"
 #include "train/saver.h"
 #include "train/skipped_steps.h"
 #include "train/step_settings.h"
@@ -50,8 +51,9 @@ class Trainer {
         ranks_(options.ranks != nullptr ? *options.ranks : *single_rank_),
         steps_(spec::training_steps(job).value_or(0)),
         tokenizer_(std::move(tokenizer)),
-        saver_(job_, {options.out / "checkpoints", steps_, options.clock, tokenizer_}, ranks_,
-               reporter) {
+        data_(data_of(job, reader)),
+        saver_(job_, {options.out / "checkpoints", steps_, options.clock, tokenizer_, data_},
+               ranks_, reporter) {
     if (options.validation == nullptr || job.train.validate_every == 0) return;
     validation_.emplace(*options.validation, program, job.train.validate_tokens);
   }
@@ -173,7 +175,8 @@ class Trainer {
       // only once.
       std::optional<base::Result<Position>> restored;
       const auto read_in = [&](const checkpoint::Checkpoint& from) {
-        restored = restore(backend_, program_, job_, from);
+        restored = restore(backend_, program_, job_, from,
+                           {options_.new_data, options_.new_optimizer, data_});
       };
       ASSAY_TRY(auto checked,
                 verify_together(root / fmt::format("step-{}", step), ranks_, options_.threads,
@@ -187,7 +190,7 @@ class Trainer {
           reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), note));
         }
         saved_ = position_.step;
-        const std::string recipe = keep_recipe(*checked.whole, job_);
+        const std::string recipe = keep_recipe(*checked.whole, job_, data_);
         if (!recipe.empty() && ranks_.rank() == 0) {
           reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), recipe));
         }
@@ -199,10 +202,38 @@ class Trainer {
     }
   }
 
+  // With the weights of another run, whatever its layout, data and optimizer.
+  base::Result<void> start_from_weights() {
+    begin_startup_part("checkpoint", "reading and checking the checkpoint");
+    std::filesystem::path folder = options_.from;
+    if (!checkpoint::is_checkpoint(folder)) {
+      folder = checkpoint::root_of(folder);
+      std::int64_t newest = kNoCheckpoint;
+      if (ranks_.rank() == 0) {
+        ASSAY_TRY(const std::vector<std::int64_t> steps, checkpoint::steps_in(folder));
+        if (!steps.empty()) newest = steps.back();
+      }
+      ASSAY_TRY(newest, ranks_.broadcast_value(newest));
+      folder /= checkpoint::step_name(newest);
+    }
+    ASSAY_TRY(const Verified checked, verify_together(folder, ranks_, options_.threads));
+    if (!checked.whole) {
+      return base::fail(base::failed_error("train --from", checked.damage,
+                                           "name an earlier checkpoint of that run"));
+    }
+    ASSAY_TRY_VOID(check_model(*checked.whole, program_.model));
+    ASSAY_TRY_VOID(check_tokenizer(*checked.whole, tokenizer_));
+    if (ranks_.rank() == 0) {
+      reporter_.note(fmt::format("a new run with the weights of {}", folder.string()));
+    }
+    return restore_weights(backend_, program_, *checked.whole);
+  }
+
   base::Result<void> start_from_scratch() {
     if (options_.resume && ranks_.rank() == 0) {
       reporter_.note("there is no checkpoint yet: starting at step 1");
     }
+    if (!options_.from.empty()) return start_from_weights();
     begin_startup_part("weights", "making initial weights");
     return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed),
                       options_.threads);
@@ -405,6 +436,7 @@ class Trainer {
   std::int64_t saved_ = 0;  // the step of the newest checkpoint
   bool started_ = false;
   TokenizerRecord tokenizer_;  // of the data
+  base::Json data_;            // what the data is
   Saver saver_;
 };
 

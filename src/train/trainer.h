@@ -84,6 +84,11 @@ enum class Doing { kStart, kStep, kValidation, kLastCheckpoint };
 struct TrainerOptions {
   std::filesystem::path out;
   bool resume = false;  // from the newest checkpoint, if there is one
+  // When resuming: whether data and optimizer may be others (Continue, resume.h).
+  bool new_data = false;
+  bool new_optimizer = false;
+  // Where a new run has its weights from: a checkpoint, or the newest of a run; empty: drawn.
+  std::filesystem::path from = {};
   std::optional<std::int64_t> stop_after;
   const std::atomic<bool>* stop = nullptr;     // when true: finish the step, save, return
   const data::TokenSet* validation = nullptr;  // evaluated every train.validate_every steps

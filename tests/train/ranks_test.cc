@@ -376,6 +376,23 @@ TEST_F(RanksTest, StepsThatAreNotFiniteAreLeftOutOnAll) {
   }
 }
 
+TEST_F(RanksTest, StartFromTheWeightsOfAnyLayout) {
+  const Kind kind = kinds()[0];
+  ASSERT_TRUE(run_ranks(kind.job, 3, {.out = "pretrained"}).result.has_value());
+  const TrainerOptions from{.out = "alone", .from = dir_.path() / "pretrained"};
+  const RanksResult one = run_ranks(kind.job, 1, from);
+  ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
+  EXPECT_LT(one.reporters[0].reports[0].loss, 5.4);
+  std::size_t which = 0;
+  for (const Spread& over : {Spread{.fsdp = 2, .zero = 3}, Spread{.dp = 2, .pp = 2}}) {
+    TrainerOptions options = from;
+    options.out = fmt::format("from-{}", which++);
+    const RanksResult many = run_spread(kind.job, over, options);
+    ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
+    expect_same(options.out.string(), "alone", 6);
+  }
+}
+
 // All decide alike, or they would wait for each other.
 TEST_F(RanksTest, SkippedStepsInARowEndAllRanksOfAnyLayout) {
   spec::JobSpec job = kinds()[0].job;
