@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 #include "base/process/process.h"
@@ -24,9 +26,25 @@ void tell_thread(int signal) {
   (void)!::write(to_thread, &byte, 1);
 }
 
+// A signal that is sent to a process group comes twice: from the sender, and passed on by the
+// process that started this one. Neither is a second request.
+bool is_repetition(int signal) {
+  constexpr std::int64_t kSame_ns = 500'000'000;
+  static std::array<std::atomic<std::int64_t>, 65> last_ns{};
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t now_ns = base::nanoseconds(now);
+  const std::int64_t before_ns = last_ns[static_cast<std::size_t>(signal)].exchange(now_ns);
+  return before_ns != 0 && now_ns - before_ns < kSame_ns;
+}
+
 // A second Ctrl-C ends the process at once, after its answer; a third one even without.
 void on_signal(int signal) {
   const int saved = errno;
+  if (is_repetition(signal)) {
+    errno = saved;
+    return;
+  }
   const bool again = stop_requested.exchange(true) && signal == SIGINT;
   if (again && ++interrupts > 1) ::_exit(128 + SIGINT);
   tell_thread(signal);

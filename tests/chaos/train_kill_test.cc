@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <sstream>
+#include <thread>
 
 #include "chaos/project.h"
 
@@ -93,6 +95,7 @@ TEST_P(TrainKill, IsAnsweredWhileTheStepRuns) {
   const auto metrics = project.path() / "run" / "metrics.jsonl";
   ASSERT_TRUE(eventually([&] { return !read_file(metrics).empty(); }, std::chrono::minutes(2)))
       << background.err();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // into the next step
   const std::string before = read_file(metrics);
   ::kill(background.pid(), SIGTERM);
   EXPECT_TRUE(eventually([&] { return !background.err().empty(); }));
