@@ -53,6 +53,25 @@ base::Result<TrainingDevice> cuda_device(spec::JobSpec& job, const RankResources
   return device;
 }
 
+std::string without_hint(const base::Error& error) {
+  return error.where.empty() ? error.what : error.where + ": " + error.what;
+}
+
+// A job whose devices are GPUs would take hours on CPUs, unnoticed on a rented machine whose driver
+// is missing: that is only done on request.
+base::Error no_gpu(const spec::JobSpec& job, const base::Error& why) {
+  return base::unfit_error("train",
+                           fmt::format("the job is for {}, but no GPU can be used here: {}",
+                                       job.cluster.device.name, without_hint(why)),
+                           "see whether nvidia-smi works, or train on CPUs with --device cpu");
+}
+
+// `generate` and `score` run on what there is: they have a model, but no devices that it is for.
+bool is_meant_for_gpus(const spec::JobSpec& job) {
+  return job.cluster.device.kind == spec::DeviceKind::kGpu && !job.cluster.device.name.empty() &&
+         job.train.precision != spec::Precision::kFp32;
+}
+
 // A job that sets fp32 is meant for a CPU; any other for a GPU, if a usable one exists.
 base::Result<TrainingDevice> automatic_device(spec::JobSpec& job, const RankResources& share) {
   const auto on_cpu = [&](std::string why) -> base::Result<TrainingDevice> {
@@ -71,8 +90,8 @@ base::Result<TrainingDevice> automatic_device(spec::JobSpec& job, const RankReso
   }
   // With several ranks, all have already agreed on using GPUs.
   if (share.groups != nullptr && train::cuda::device_count() > 0) return gpu;
-  const base::Error& error = gpu.error();
-  return on_cpu(error.where.empty() ? error.what : error.where + ": " + error.what);
+  if (is_meant_for_gpus(job)) return base::fail(no_gpu(job, gpu.error()));
+  return on_cpu(without_hint(gpu.error()));
 }
 
 constexpr char kRanksPerGpu[] = "ASSAY_RANKS_PER_GPU";
@@ -93,6 +112,12 @@ std::string gpus(std::int64_t count) {
 bool is_for_gpus(const std::string& name, const spec::JobSpec& job) {
   return name == "cuda" || (name == "auto" && job.train.precision != spec::Precision::kFp32 &&
                             train::cuda::device_count() > 0);
+}
+
+base::Result<void> check_device(const std::string& name, const spec::JobSpec& job) {
+  if (name != "auto" || !is_meant_for_gpus(job) || train::cuda::device_count() > 0) return {};
+  const auto none = train::cuda::make_cuda_backend({});
+  return none ? base::Result<void>{} : base::fail(no_gpu(job, none.error()));
 }
 
 base::Result<TrainingDevice> choose_device(const std::string& name, spec::JobSpec& job,

@@ -35,6 +35,9 @@ struct RankResources {
 // Whether the ranks of the job would run on GPUs; with auto, if there are any.
 bool is_for_gpus(const std::string& name, const spec::JobSpec& job);
 
+// Refuses a job for GPUs where there is none, unless CPUs were asked for by name.
+base::Result<void> check_device(const std::string& name, const spec::JobSpec& job);
+
 // `name` is auto, cpu or cuda. A CPU computes in fp32, so choosing one sets the job's precision to
 // fp32; choosing a GPU turns fp32 into bf16.
 base::Result<TrainingDevice> choose_device(const std::string& name, spec::JobSpec& job,

@@ -97,6 +97,19 @@ double Eta::seconds_left() const {
   return left;
 }
 
+Rows::Rows(std::int64_t first, std::int64_t last, std::int64_t steps) : first_(first), last_(last) {
+  constexpr std::int64_t kRows = 20;
+  every_ = std::max<std::int64_t>(1, (steps - first + 1) / kRows);
+}
+
+bool Rows::due(std::int64_t step, double now_s) {
+  constexpr double kLongest_s = 30;
+  const bool regular = step == first_ || step == last_ || step % every_ == 0;
+  if (!regular && now_s - printed_s_ < kLongest_s) return false;
+  printed_s_ = now_s;
+  return true;
+}
+
 std::string live_line(const MeasuredStep& step, std::optional<double> validation_loss,
                       std::optional<double> eta_seconds, std::optional<std::size_t> columns) {
   std::vector<Field> fields = fields_of(step, validation_loss);

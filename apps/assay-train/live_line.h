@@ -35,6 +35,21 @@ class Eta {
   double validation_seconds_ = 0;
 };
 
+// Which steps get a row where no line is redrawn: the first, the last, about twenty over the run,
+// and one when none has been printed for half a minute. Reads no clock.
+class Rows {
+ public:
+  Rows(std::int64_t first, std::int64_t last, std::int64_t steps);
+  // `now_s`: on any clock that does not jump.
+  bool due(std::int64_t step, double now_s);
+
+ private:
+  std::int64_t first_;
+  std::int64_t last_;
+  std::int64_t every_;
+  double printed_s_ = 0;
+};
+
 // `eta_seconds`: omitted in the rows of a log. `columns`: nothing means unlimited.
 std::string live_line(const MeasuredStep& step, std::optional<double> validation_loss,
                       std::optional<double> eta_seconds, std::optional<std::size_t> columns);

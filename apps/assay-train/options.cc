@@ -26,6 +26,9 @@ std::vector<std::string> TrainOptions::arguments() const {
   if (!out.empty()) list.insert(list.end(), {"--out", out});
   if (resume) list.emplace_back("--resume");
   if (resume_or_start) list.emplace_back("--resume-or-start");
+  if (new_data) list.emplace_back("--new-data");
+  if (new_optimizer) list.emplace_back("--new-optimizer");
+  if (!from.empty()) list.insert(list.end(), {"--from", from});
   if (!stop_after.empty()) list.insert(list.end(), {"--stop-after", stop_after});
   if (device != "auto") list.insert(list.end(), {"--device", device});
   return list;
@@ -52,13 +55,25 @@ Verb describe_train(TrainAction action) {
                        "like --resume, but start at step 1 if there is no checkpoint: for jobs "
                        "that are restarted",
                        &options->resume_or_start},
+                      {"--new-data", "with --resume: go on with other data, from its beginning",
+                       &options->new_data},
+                      {"--new-optimizer",
+                       "with --resume: go on with another optimizer, its moments at zero",
+                       &options->new_optimizer},
+                      {"--from",
+                       "start a new run at step 1 with the weights of a checkpoint, or of a run's "
+                       "newest",
+                       &options->from,
+                       {},
+                       "CHECKPOINT",
+                       true},
                       {"--stop-after",
                        "save and stop after this step; the learning-rate schedule does not change",
                        &options->stop_after,
                        {},
                        "STEP"},
-                      {"--device", "cpu, cuda, or auto: a GPU if there is one", &options->device,
-                       device_names, "DEVICE"}},
+                      {"--device", "cpu, cuda, or auto: what the job is for, a GPU or CPUs",
+                       &options->device, device_names, "DEVICE"}},
           .action = [options, action = std::move(action)] { return action(*options); }};
 }
 

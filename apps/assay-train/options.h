@@ -16,6 +16,9 @@ struct TrainOptions {
   std::string out;
   bool resume = false;
   bool resume_or_start = false;
+  bool new_data = false;
+  bool new_optimizer = false;
+  std::string from;
   std::string stop_after;
   std::string device = "auto";
 

@@ -18,7 +18,6 @@
 namespace assay::cli {
 namespace {
 
-constexpr std::int64_t kRows = 20;  // printed per run if there is no terminal
 // Start-ups long enough for a user to wonder about, and phases of them worth mentioning.
 constexpr double kLongStart_s = 2;
 constexpr double kLongPart_s = 0.05;
@@ -71,10 +70,10 @@ void RunReport::resumed(const std::filesystem::path& checkpoint, std::int64_t st
 
 void RunReport::began(std::int64_t first_step, std::int64_t steps) {
   if (const auto begun = metrics_.begin(first_step); !begun) note(begun.error().line());
-  first_step_ = first_step;
   last_step_ = std::min(steps, stops_at_.value_or(steps));
-  row_every_ = std::max<std::int64_t>(1, (steps - first_step + 1) / kRows);
+  rows_.emplace(first_step, last_step_, steps);
   eta_.emplace(first_step, last_step_, job_.train.validate_every);
+  since_began_.restart();
   telemetry_.discard();
 }
 
@@ -140,7 +139,7 @@ void RunReport::stepped(const train::StepReport& r) {
     row_of_step.values.push_back({"startup_s", "s", *seconds});
   }
   write("step", std::move(row_of_step));
-  const bool row = r.step == first_step_ || r.step == last_step_ || r.step % row_every_ == 0;
+  const bool row = rows_->due(r.step, since_began_.elapsed().count());
   if (terminal_) draw(step);
   if (row && prints_rows_) session_.print(live_line(step, validation_loss_, {}, {}) + "\n");
 }

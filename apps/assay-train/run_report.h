@@ -81,8 +81,8 @@ class RunReport : public train::Reporter {
   std::optional<std::int64_t> stops_at_;
   bool terminal_ = false;
   bool prints_rows_ = false;
-  std::int64_t row_every_ = 1;
-  std::int64_t first_step_ = 1;
+  std::optional<Rows> rows_;
+  base::Stopwatch since_began_;
   std::int64_t last_step_ = 1;
   std::optional<Eta> eta_;
   std::optional<base::Stopwatch> since_step_;

@@ -211,6 +211,11 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
   ASSAY_TRY(const train::TextScore found,
             about_documents(score_all(*loaded, opened, shards, most, progress), options));
   progress.finish();
+  if (!std::isfinite(found.loss())) {
+    return base::fail(base::failed_error(opened.checkpoint.folder(),
+                                         fmt::format("its loss over this text is {}", found.loss()),
+                                         "its weights have diverged: use an earlier checkpoint"));
+  }
   const double perplexity = std::exp(found.loss());
   session.print_json(base::Json{{"checkpoint", opened.checkpoint.folder().string()},
                                 {"damaged", damaged_json(opened)},

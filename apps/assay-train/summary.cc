@@ -110,7 +110,8 @@ base::Json result_json(const train::ExecutableStep& planned, const TrainingDevic
                   {"ending", ending_text(result.ending)},
                   {"step", result.step},
                   {"loss", totals.steps > 0 ? base::Json(result.loss) : base::Json()},
-                  {"checkpoint", result.checkpoint.string()}};
+                  {"checkpoint", base::or_null(result.checkpoint.string())}};
+  if (result.skipped > 0) json["skipped_in_a_row"] = result.skipped;
   if (result.validation_loss) json["validation_loss"] = *result.validation_loss;
   json["steps_done"] = totals.steps;
   json["tokens_done"] = totals.tokens;

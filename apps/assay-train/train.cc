@@ -5,7 +5,6 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 
@@ -16,6 +15,7 @@
 #include "assay-train/rank_metrics.h"
 #include "assay-train/run_report.h"
 #include "assay-train/step_metrics.h"
+#include "assay-train/stop_requests.h"
 #include "assay-train/summary.h"
 #include "assay-train/training_job.h"
 #include "assay-train/verbs.h"
@@ -37,24 +37,6 @@ namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::atomic<bool> stop_requested = false;
-
-void on_signal(int signal) {
-  // A second Ctrl-C ends the process at once.
-  if (stop_requested.exchange(true) && signal == SIGINT) ::_exit(128 + SIGINT);
-}
-
-void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
-  // SIGHUP, sent when the terminal closes; under nohup it stays ignored.
-  struct sigaction hangup {};
-  ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
-}
 
 base::Result<std::optional<std::int64_t>> parse_stop(const std::string& text) {
   if (text.empty()) return std::nullopt;
@@ -177,6 +159,23 @@ bool starts_from_scratch(const TrainOptions& options, const fs::path& out) {
   return steps ? steps->empty() : !fs::exists(out / "checkpoints", ignored);
 }
 
+// Why the run is not a success, though every step was computed.
+std::string useless_text(const train::TrainingResult& result) {
+  std::string text =
+      result.skipped == 1
+          ? fmt::format("step {} was skipped, because its gradients were not finite", result.step)
+          : fmt::format(
+                "{} steps in a row, up to step {}, were skipped, because their gradients "
+                "were not finite",
+                result.skipped, result.step);
+  text += result.checkpoint.empty()
+              ? "; there is no good checkpoint"
+              : fmt::format("; the last good checkpoint is {}", result.checkpoint.string());
+  if (result.has_useless)
+    text += " (move newer ones away before --resume: their loss is not finite)";
+  return "train: " + text + "; try a lower train.learning_rate";
+}
+
 // Runs one rank of a job with several, or the only one.
 base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptions& options,
                                         Prepared& prepared, Membership* member) {
@@ -238,19 +237,23 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
     ASSAY_TRY(ranks, RankTable::gather(*member, job, planned.plan.bytes + planned.extra_bytes));
     meter.emplace(*device.backend, *groups);
   }
-  install_signal_handlers();
+  StopRequests stop_requests(rank == 0);
   const train::TrainerOptions trainer{
       .out = prepared.out,
       .resume = start_of(options) != train::StartFrom::kStepOne,
+      .new_data = options.new_data,
+      .new_optimizer = options.new_optimizer,
+      .from = options.from,
       .stop_after = prepared.stop_after,
-      .stop = &stop_requested,
+      .stop = &stop_requests.requested(),
       .validation = validation ? &*validation : nullptr,
       .ranks = member == nullptr ? nullptr : &member->world(),
       .meter = meter ? &*meter : nullptr,
       .threads = threads_of(member == nullptr ? 1 : member->assignment().local_ranks),
       .startup = &startup,
-      .step_begins = [member](std::int64_t step) {
-        if (member != nullptr) member->step_begins(step);
+      .begins = [&, member](train::Doing doing, std::int64_t step) {
+        stop_requests.begins(doing, step);
+        if (member != nullptr && doing == train::Doing::kStep) member->step_begins(step);
       }};
   const auto train_with = [&](train::Reporter& reporter) {
     return train::train(job, planned, *device.backend, reader, trainer, reporter);
@@ -281,6 +284,10 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   groups.reset();
   if (member != nullptr) ASSAY_TRY_VOID(member->leave());
   print_result(session, planned, device, telemetry, *report, result);
+  if (result.ending == train::Ending::kNotFinite) {
+    report->note(useless_text(result));
+    return base::ExitCode::kNo;
+  }
   session.next(fmt::format("assay generate {} --prompt \"…\"",
                            base::path_argument(result.checkpoint.string())));
   return code_of(result);
@@ -351,6 +358,7 @@ base::Result<base::ExitCode> train_job(const Session& session, const TrainOption
         "train --stop-after", fmt::format("'{}' is after the last step", options.stop_after),
         fmt::format("the job has {}", base::counted(*steps, "step"))));
   }
+  ASSAY_TRY_VOID(check_device(options.device, prepared.job));
   const std::int64_t ranks = prepared.ranks();
   ASSAY_TRY(const std::optional<control::RankAssignment> assignment, launcher_assignment(prepared));
   if (assignment && assignment->source == control::LauncherKind::kAssay) {

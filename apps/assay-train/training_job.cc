@@ -8,10 +8,32 @@
 #include "base/error.h"
 #include "base/process/environment.h"
 #include "spec/load.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace assay::cli {
 
+namespace {
+
+// Of options that need or exclude each other; and that there is a checkpoint to start from.
+base::Result<void> check_start(const TrainOptions& options) {
+  const bool resumes = options.resume || options.resume_or_start;
+  if ((options.new_data || options.new_optimizer) && !resumes) {
+    return base::fail(base::usage_error(
+        options.new_data ? "train --new-data" : "train --new-optimizer",
+        "is for a run that is resumed", "add --resume; a new run reads what its job says"));
+  }
+  if (options.from.empty()) return {};
+  if (options.resume) {
+    return base::fail(base::usage_error("train --from", "starts a new run, --resume continues one",
+                                        "leave one of them out"));
+  }
+  return checkpoint::open_newest(options.from).transform([](const auto&) {});
+}
+
+}  // namespace
+
 base::Result<TrainingJob> load_training_job(const TrainOptions& options) {
+  ASSAY_TRY_VOID(check_start(options));
   spec::LoadOptions how{.overrides = options.sets,
                         .ranks_from_layout = options.device == "cpu",
                         .cpu_ranks_from_layout = options.device == "auto"};

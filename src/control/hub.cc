@@ -67,8 +67,26 @@ std::optional<std::string> Hub::admit(const Introduction& peer, std::int64_t now
   return std::nullopt;
 }
 
-void Hub::note_refusal(int rank, const std::string& reason) {
-  if (rank > 0 && rank < static_cast<int>(states_.size())) state_of(rank).refusal = reason;
+void Hub::note_refusal(int rank, const std::string& reason,
+                       std::optional<std::int64_t> for_good_ns) {
+  if (rank <= 0 || rank >= static_cast<int>(states_.size())) return;
+  State& state = state_of(rank);
+  state.refusal = reason;
+  if (!state.refused_ns) state.refused_ns = for_good_ns;
+}
+
+std::int64_t Hub::refused_deadline_ns() const {
+  std::int64_t deadline_ns = kNever;
+  for (const State& state : states_) {
+    if (state.state != MemberState::kAbsent || !state.refused_ns) continue;
+    deadline_ns = std::min(deadline_ns, *state.refused_ns + limits_.refused_ns);
+  }
+  return deadline_ns;
+}
+
+base::Error Hub::refused_error(int rank) const {
+  return base::failed_error(fmt::format("rank {} of {}", rank, states_.size()),
+                            "was refused by rank 0: " + state_of(rank).refusal);
 }
 
 std::int64_t Hub::join_remaining_ns(std::int64_t now_ns) const {
@@ -156,13 +174,19 @@ Message Hub::failure_message() const {
 
 std::int64_t Hub::next_deadline_ns() const {
   if (failure_) return kNever;
-  const std::int64_t join_ns = complete_ ? kNever : join_deadline_ns_;
+  const std::int64_t join_ns =
+      complete_ ? kNever : std::min(join_deadline_ns_, refused_deadline_ns());
   return std::min({join_ns, silence_deadline_ns_, requests_.next_deadline_ns()});
 }
 
 void Hub::advance(std::int64_t now_ns) {
   if (now_ns < next_deadline_ns()) return;
   if (!complete_ && now_ns >= join_deadline_ns_) return fail(absent().front(), missing_error());
+  for (const int rank : absent()) {
+    const State& state = state_of(rank);
+    if (!state.refused_ns || now_ns < *state.refused_ns + limits_.refused_ns) continue;
+    return fail(rank, refused_error(rank));
+  }
   if (now_ns >= silence_deadline_ns_) {
     silence_deadline_ns_ = now_ns + limits_.silence_ns;
     for (std::size_t rank = 1; rank < states_.size(); ++rank) {

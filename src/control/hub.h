@@ -18,6 +18,10 @@ namespace assay::control {
 struct HubLimits {
   std::int64_t join_ns = 60'000'000'000;     // for all ranks to join
   std::int64_t silence_ns = 30'000'000'000;  // without a heartbeat
+  // After a peer that claimed a missing rank was refused for good. Waiting would not help that
+  // rank, but a peer that is not part of the job may have claimed it, and the true one is just
+  // arriving.
+  std::int64_t refused_ns = 2'000'000'000;
   RequestLimits requests;
 };
 
@@ -30,8 +34,10 @@ class Hub {
 
   // The reason to refuse this authenticated peer; nothing if it is admitted.
   std::optional<std::string> admit(const Introduction& peer, std::int64_t now_ns);
-  // A peer that claimed to be this rank was refused. Kept for the error that lists missing ranks.
-  void note_refusal(int rank, const std::string& reason);
+  // A peer that claimed to be this rank was refused. `for_good_ns`: when, if it will not try again;
+  // then the job fails unless that rank joins within refused_ns.
+  void note_refusal(int rank, const std::string& reason,
+                    std::optional<std::int64_t> for_good_ns = std::nullopt);
 
   void receive(int rank, const Message& message, std::int64_t now_ns);
   // The rank's connection ended; `how` is for users ("ended unexpectedly").
@@ -58,9 +64,13 @@ class Hub {
     std::int64_t step_ns = 0;
     std::int64_t last_received_ns = 0;
     std::string refusal;
+    std::optional<std::int64_t> refused_ns;  // for good, the first time
   };
 
   State& state_of(int rank) { return states_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const State& state_of(int rank) const {
+    return states_[static_cast<std::size_t>(rank)];
+  }
   void send(int rank, Message message);
   void broadcast(const Message& message);
   void heartbeat(int rank, const Message& message, std::int64_t now_ns);
@@ -69,6 +79,8 @@ class Hub {
   [[nodiscard]] Message failure_message() const;
   [[nodiscard]] std::vector<int> absent() const;
   [[nodiscard]] base::Error missing_error() const;
+  [[nodiscard]] std::int64_t refused_deadline_ns() const;
+  [[nodiscard]] base::Error refused_error(int rank) const;
 
   HubLimits limits_;
   std::int64_t join_deadline_ns_;

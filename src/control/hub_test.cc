@@ -125,6 +125,28 @@ TEST(Hub, SaysWhoHasNotComeAndWhy) {
   EXPECT_EQ(decode_error(two.received(2).at(0).value).line(), two.failure());
 }
 
+TEST(Hub, DoesNotWaitForARankThatWasRefused) {
+  HubJob job(4, 2);
+  job.hub().note_refusal(2, "did not authenticate within 5 s");  // tries again
+  job.hub().note_refusal(1, "wrong secret", 0);                  // is there: another one
+  EXPECT_EQ(job.hub().next_deadline_ns(), 30 * kSecond);
+  job.hub().note_refusal(3, "wrong secret", 5 * kSecond);
+  job.hub().note_refusal(3, "wrong secret", 6 * kSecond);
+  EXPECT_EQ(job.hub().next_deadline_ns(), 7 * kSecond);
+  job.time(7 * kSecond - 1);
+  EXPECT_EQ(job.failure(), "");
+  job.forget();
+  job.time(7 * kSecond);
+  EXPECT_EQ(job.failure(), "rank 3 of 4: was refused by rank 0: wrong secret");
+  ASSERT_EQ(job.received(1).size(), 1U);
+  // One that was only claimed by somebody else still joins.
+  HubJob claimed(3, 2);
+  claimed.hub().note_refusal(2, "wrong secret", 0);
+  EXPECT_EQ(claimed.hub().admit(who(2, 3), kSecond), std::nullopt);
+  claimed.time(10 * kSecond);
+  EXPECT_EQ(claimed.failure(), "");
+}
+
 TEST(Hub, KeysArePutOnceAndWaitedFor) {
   HubJob job(3);
   job.forget();

@@ -230,15 +230,17 @@ void Server::authenticate(PeerId id, Peer& peer, const Frame& frame) {
 }
 
 // Sends the reason and allows some time to read it. If the peer claimed a rank, the reason is kept
-// to explain later why that rank is missing.
-void Server::refuse(Peer& peer, const std::string& bytes, const std::string& reason) {
+// to explain why that rank is missing.
+void Server::refuse(Peer& peer, const std::string& bytes, const std::string& reason, Retry retry) {
   const bool introduced = peer.handshake.introduced();
   const int rank = introduced ? peer.handshake.peer().rank : -1;
   // The first refusals are logged individually; a port scanner must not fill the disk.
   const bool loud = ++refusals_ <= kLoudRefusals;
   base::log(loud ? base::LogLevel::kWarn : base::LogLevel::kDebug, "refused to join",
             {{"peer", peer.address}, {"rank", rank}, {"reason", reason}});
-  if (introduced) hub_.note_refusal(rank, reason);
+  if (introduced) {
+    hub_.note_refusal(rank, reason, retry == Retry::kNever ? std::optional(now_ns_) : std::nullopt);
+  }
   peer.connection.queue(bytes);
   peer.connection.flush();
   peer.connection.finish_sending();
@@ -262,7 +264,7 @@ void Server::expire_unauthenticated() {
     }
     const std::string reason = fmt::format("did not authenticate within {}",
                                            duration_text(to_ns(options_.authentication_timeout)));
-    refuse(*peer, refusal_bytes(reason, true), reason);
+    refuse(*peer, refusal_bytes(reason, true), reason, Retry::kPossible);
   }
   for (const PeerId id : expired) remove(id, "closed");
 }

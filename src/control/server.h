@@ -46,7 +46,9 @@ class Server final : public HubLink {
   // False when the peer is gone.
   bool read_frames(PeerId id, Peer& peer);
   void authenticate(PeerId id, Peer& peer, const Frame& frame);
-  void refuse(Peer& peer, const std::string& bytes, const std::string& reason);
+  enum class Retry { kNever, kPossible };
+  void refuse(Peer& peer, const std::string& bytes, const std::string& reason,
+              Retry retry = Retry::kNever);
   void remove(PeerId id, const std::string& how);
   void expire_unauthenticated();
   std::vector<Message> dispatch();

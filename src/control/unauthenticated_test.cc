@@ -133,18 +133,25 @@ TEST(Strangers, ASecondRankOfTheSameNumber) {
   EXPECT_EQ(come, 2);
 }
 
-TEST(Strangers, ARefusedRankIsExplainedWhenItIsMissed) {
-  testing::Job job(2);
-  ChannelOptions host = job.options(0);
-  host.join_timeout = 3s;
-  ChannelOptions options = job.options(1);
+// All ranks learn of it long before the deadline for joining.
+TEST(Strangers, ARefusedRankEndsTheJobForTheOthersToo) {
+  testing::Job job(3);
+  ChannelOptions options = job.options(2);
   options.secret = Secret("not the same secret");
-  std::thread thread([&] { EXPECT_FALSE(Channel::join(options)); });
-  const auto hosted = Channel::host(host);
-  thread.join();
+  std::thread refused([&] { EXPECT_FALSE(Channel::join(options)); });
+  std::string told;
+  std::thread other([&, right = job.options(1)] {
+    const auto joined = Channel::join(right);
+    told = joined ? "" : joined.error().line();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  const auto hosted = Channel::host(job.options(0));
+  other.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, job.options(0).join_timeout / 2);
+  refused.join();
   ASSERT_FALSE(hosted);
-  EXPECT_THAT(hosted.error().line(),
-              HasSubstr("rank 1 of 2 has not joined after 3 s: it was refused: wrong secret"));
+  EXPECT_THAT(hosted.error().line(), HasSubstr("rank 2 of 3: was refused by rank 0: wrong secret"));
+  EXPECT_EQ(told, hosted.error().line());
 }
 
 TEST(Strangers, TwoJobsOnOnePort) {

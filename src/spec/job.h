@@ -69,6 +69,7 @@ struct TrainSpec {
   double muon_learning_rate = 0.02;
   double muon_momentum = 0.95;
   NonFinite non_finite = NonFinite::kSkip;
+  std::int64_t max_skipped = 20;  // steps in a row
   bool deterministic = false;
   std::int64_t validate_every = 0;  // steps; 0: never
   std::int64_t validate_tokens = 131'072;

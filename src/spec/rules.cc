@@ -257,13 +257,27 @@ double two_digits(double rate) {
   return std::round(rate * digits) / digits;
 }
 
+// Models up to this width were measured (docs/train.md); published runs are of wider ones.
+constexpr double kMeasured = 512;
+constexpr double kHighestRate = 1e-2;
+
 // The fastest safe increase of the learning rate per step: 3e-4 in 2,000 steps for a width of
 // 4,096, which is the fastest that Llama 2 and 3 used, inversely proportional to the width. Adam's
 // first steps move all weights by the full rate in one direction, so the loss of a wide and deep
-// model jumps if the rate rises faster.
+// model jumps if the rate rises faster. Small models bear any rate at once.
 double usual_rise(std::int64_t dim) {
   constexpr double kSteps = 2000;
-  return kRate / kSteps * kWidth / static_cast<double>(std::max<std::int64_t>(1, dim));
+  const auto width = static_cast<double>(dim);
+  return width <= kMeasured ? kHighestRate : kRate / kSteps * kWidth / width;
+}
+
+// The tokens of a step below which the usual rate does not fall any more. In small models the best
+// rate of small batches hardly depends on their size; in wider ones, of which small batches were
+// not measured, the bound soon has no effect.
+double fewest_tokens(std::int64_t dim) {
+  constexpr double kTokens = 262'144;
+  const double wider = std::max(1.0, static_cast<double>(dim) / kMeasured);
+  return kTokens / (wider * wider);
 }
 
 // Fills in learning rate and warm-up if the job does not set them.
@@ -312,11 +326,10 @@ base::Result<void> complete(ModelSpec& m, const Value& document) {
 
 double usual_learning_rate(std::int64_t dim, std::int64_t tokens_per_step) {
   constexpr double kTokens = 4'194'304;
-  constexpr double kMost = 3e-3;
   if (dim <= 0 || tokens_per_step <= 0) return kRate;
-  const double rate = kRate * kWidth / static_cast<double>(dim) *
-                      std::sqrt(static_cast<double>(tokens_per_step) / kTokens);
-  return std::min(kMost, two_digits(rate));
+  const double tokens = std::max(static_cast<double>(tokens_per_step), fewest_tokens(dim));
+  const double rate = kRate * kWidth / static_cast<double>(dim) * std::sqrt(tokens / kTokens);
+  return std::min(kHighestRate, two_digits(rate));
 }
 
 std::int64_t usual_warmup(std::int64_t dim, double rate, std::int64_t steps) {

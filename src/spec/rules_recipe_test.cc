@@ -15,7 +15,30 @@ TEST(Recipe, IsNearWhatWasPublished) {
   EXPECT_DOUBLE_EQ(usual_learning_rate(8192, 4'194'304), 1.5e-4);
   EXPECT_NEAR(usual_learning_rate(768, 524'288), 6e-4, 0.4e-4);
   EXPECT_DOUBLE_EQ(usual_learning_rate(4096, 32'768), 2.7e-5);
-  EXPECT_DOUBLE_EQ(usual_learning_rate(64, 4'194'304), 3e-3);
+}
+
+// Measured, not published: docs/train.md. The number of tokens hardly matters there.
+TEST(Recipe, IsNearWhatIsBestForSmallModels) {
+  for (const std::int64_t tokens : {256, 1'024, 4'096, 32'768}) {
+    EXPECT_DOUBLE_EQ(usual_learning_rate(32, tokens), 9.6e-3);
+    EXPECT_DOUBLE_EQ(usual_learning_rate(64, tokens), 4.8e-3);
+    EXPECT_DOUBLE_EQ(usual_learning_rate(128, tokens), 2.4e-3);
+    EXPECT_DOUBLE_EQ(usual_learning_rate(256, tokens), 1.2e-3);
+    EXPECT_DOUBLE_EQ(usual_learning_rate(512, tokens), 6e-4);
+  }
+  EXPECT_DOUBLE_EQ(usual_learning_rate(64, 4'194'304), 1e-2);  // the most
+  // 300 steps are enough to reach these rates, which 30 steps of warm-up bear.
+  EXPECT_EQ(usual_warmup(64, 4.8e-3, 300), 30);
+  EXPECT_EQ(usual_warmup(512, 6e-4, 300), 30);
+}
+
+// Presets whose recipe is the rule's: smaller models did not change them.
+TEST(Recipe, OfPresetsStays) {
+  EXPECT_DOUBLE_EQ(usual_learning_rate(2048, 32'768), 5.3e-5);   // moe-9b-h200
+  EXPECT_DOUBLE_EQ(usual_learning_rate(4096, 32'768), 2.7e-5);   // llama3-8b-h200
+  EXPECT_DOUBLE_EQ(usual_learning_rate(5120, 524'288), 8.5e-5);  // llama3-13b-h200x32
+  EXPECT_DOUBLE_EQ(usual_learning_rate(768, 524'288), 5.7e-4);   // nanochat-d12-plain-h200
+  EXPECT_EQ(usual_warmup(2048, 5.3e-5, 1'000), 177);
 }
 
 TEST(Recipe, WarmsUp) {

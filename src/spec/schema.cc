@@ -142,6 +142,9 @@ void describe(V& key, TrainSpec& t) {
       t.muon_learning_rate);
   key({"muon_momentum", "Muon: momentum of the matrices", false, 0, 1}, t.muon_momentum);
   key({"non_finite", "skip a step whose gradients are not finite, or stop the run"}, t.non_finite);
+  key({"max_skipped", "stop the run when this many steps in a row were skipped", false, 1,
+       kMostTokens},
+      t.max_skipped);
   key({"deterministic", "bitwise reproducible, even where that costs speed"}, t.deterministic);
   key({"validate_every", "steps from one validation to the next; 0: never", false, 0, kMostTokens},
       t.validate_every);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/error.h"
 #include "train/float_bits.h"
 #include "train/philox.h"
 
@@ -81,6 +82,10 @@ base::Result<void> generate(Backend& backend, const step::Program& program,
         }));
     ASSAY_TRY(std::vector<float> logits,
               logits_of(backend, program, static_cast<std::int64_t>(used) - 1));
+    if (!std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); })) {
+      return base::fail(base::failed_error("the model", "its output for this text is not finite",
+                                           "its weights have diverged: use an earlier checkpoint"));
+    }
     const auto random = philox(options.seed, {static_cast<std::uint64_t>(i), 0});
     const std::int32_t next = choose(logits, options, random[0]);
     if (!on_token(next)) return {};

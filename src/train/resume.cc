@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "base/error.h"
 #include "spec/load.h"
 #include "spec/schema.h"
 #include "train/float_bits.h"
 #include "train/init.h"
+#include "train/run_settings.h"
 #include "train/state.h"
 #include "train/state_reader.h"
 #include "train/threads.h"
@@ -17,25 +19,29 @@
 namespace assay::train {
 namespace {
 
+constexpr const char* kUnknownSettings =
+    "its data and other settings are not known, because an earlier assay wrote it";
+
 base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
                     const std::string& hint) {
   return base::usage_error(from.folder().string(), what, hint);
 }
 
-// The first key of the model that differs from the checkpoint's, if that stores a model. The
-// context length does not affect the weights, so it may be raised.
-std::string other_key(const checkpoint::Checkpoint& from, const spec::ModelSpec& model) {
+// The keys of the model that differ from the checkpoint's, if that stores a model. The context
+// length does not affect the weights, so it may be raised.
+std::string other_keys(const checkpoint::Checkpoint& from, const spec::ModelSpec& model) {
   const auto saved = model_of(from);
   if (!saved) return "";
   const base::Json there = spec::section_json(*saved);
   const base::Json here = spec::section_json(model);
+  std::vector<std::string> other;
   for (const auto& [key, value] : here.items()) {
     const auto found = there.find(key);
     if (key == "context" || found == there.end() || *found == value) continue;
-    return fmt::format("model.{} is {} in the checkpoint and {} in this job", key, found->dump(),
-                       value.dump());
+    other.push_back(fmt::format("model.{} is {} in the checkpoint and {} in this job", key,
+                                found->dump(), value.dump()));
   }
-  return "";
+  return fmt::format("{}", fmt::join(other, ", "));
 }
 
 base::Error of_another_model(const checkpoint::Checkpoint& from, const std::string& how) {
@@ -97,6 +103,70 @@ void draw(const step::Parameter& parameter, std::uint64_t seed,
   }
 }
 
+base::Result<void> clear(Backend& backend, const step::Program& program,
+                         const std::vector<StateTensor>& tensors) {
+  for (const StateTensor& tensor : tensors) {
+    if (tensor.own.count > 0) ASSAY_TRY_VOID(backend.clear(program, tensor.view));
+  }
+  return {};
+}
+
+struct Change {
+  bool data = false;
+  bool optimizer = false;
+};
+
+// The keys of the batch that have other values in the checkpoint.
+std::string other_batch(const checkpoint::Checkpoint& from, const spec::JobSpec& job,
+                        const std::string& section, std::initializer_list<const char*> keys) {
+  const base::Json before = from.manifest().state.extra.value("batch", base::Json::object());
+  const base::Json now = batch_facts(job);
+  base::Json was = base::Json::object();
+  base::Json is = base::Json::object();
+  for (const char* key : keys) {
+    if (before.contains(key)) was[section + key] = before.at(key);
+    if (now.contains(key)) is[section + key] = now.at(key);
+  }
+  return fmt::format("{}", fmt::join(changes_of(was, is), ", "));
+}
+
+std::string other_data(const checkpoint::Checkpoint& from, const spec::JobSpec& job,
+                       const base::Json& data) {
+  const std::string how = other_batch(from, job, "data.", {"mix", "pack", "mask"});
+  const base::Json& extra = from.manifest().state.extra;
+  const auto before = extra.find("data");
+  if (!how.empty() || before == extra.end() || !before->is_object() || data.is_null() ||
+      is_same_data(*before, data)) {
+    return how;
+  }
+  return fmt::format("data.train {} -> {}", data_text(*before), data_text(data));
+}
+
+// What differs from the checkpoint's batch, optimizer and data; fails if that is not permitted.
+base::Result<Change> check_change(const checkpoint::Checkpoint& from, const spec::JobSpec& job,
+                                  const Continue& how) {
+  const std::string anew = "; --from CHECKPOINT starts a new run with these weights";
+  if (!from.manifest().state.extra.contains("batch")) {
+    return base::fail(differs(from, "does not say with which batch it was trained", ""));
+  }
+  if (const auto batch = other_batch(from, job, "batch.", {"sequence", "sequences"});
+      !batch.empty()) {
+    return base::fail(differs(from, "was trained with another batch: " + batch,
+                              "keep batch.sequence and the sequences of a step" + anew));
+  }
+  const std::string optimizer = other_batch(from, job, "train.", {"optimizer"});
+  if (!optimizer.empty() && !how.new_optimizer) {
+    return base::fail(differs(from, "was trained with another optimizer: " + optimizer,
+                              "--new-optimizer goes on with this one, its moments at zero" + anew));
+  }
+  const std::string data = other_data(from, job, how.data);
+  if (!data.empty() && !how.new_data) {
+    return base::fail(differs(from, "was trained on other data: " + data,
+                              "--new-data goes on with this, from its beginning" + anew));
+  }
+  return Change{.data = !data.empty(), .optimizer = !optimizer.empty()};
+}
+
 // Draws a weight on the device, if the device supports it.
 base::Result<bool> draw_on_device(Backend& backend, const step::Program& program,
                                   const step::Parameter& parameter, const StateTensor& weight,
@@ -117,17 +187,16 @@ base::Result<bool> draw_on_device(Backend& backend, const step::Program& program
 }  // namespace
 
 base::Result<Position> restore(Backend& backend, const step::Program& program,
-                               const spec::JobSpec& job, const checkpoint::Checkpoint& from) {
+                               const spec::JobSpec& job, const checkpoint::Checkpoint& from,
+                               const Continue& how) {
   const checkpoint::TrainingState& state = from.manifest().state;
   if (state.step == 0) {  // imported weights
     // A damaged checkpoint may have left other state in the device.
-    for (const StateTensor& tensor : state_tensors(program, StateKind::kOptimizer)) {
-      if (tensor.own.count > 0) ASSAY_TRY_VOID(backend.clear(program, tensor.view));
-    }
+    ASSAY_TRY_VOID(clear(backend, program, state_tensors(program, StateKind::kOptimizer)));
     ASSAY_TRY_VOID(restore_weights(backend, program, from));
     return Position{};
   }
-  const std::string other = other_key(from, program.model);
+  const std::string other = other_keys(from, program.model);
   if (state.layout != layout_text(program) || !other.empty()) {
     return base::fail(of_another_model(from, other));
   }
@@ -135,21 +204,20 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
     return base::fail(differs(from, fmt::format("was trained with train.seed={}", state.seed),
                               "use the same seed"));
   }
-  const auto batch = state.extra.find("batch");
-  if (batch == state.extra.end() || *batch != batch_facts(job)) {
-    return base::fail(
-        differs(from, "was trained with another batch, optimizer or data.mix, pack or mask",
-                "keep batch.sequence, the sequences of a step, train.optimizer, data.mix, "
-                "data.pack and data.mask"));
-  }
+  ASSAY_TRY(const Change change, check_change(from, job, how));
   const auto windows = state.data_cursor.find("windows");
   if (windows == state.data_cursor.end() || !windows->is_number_unsigned()) {
     return base::fail(differs(from, "has no position in the data", ""));
   }
+  std::vector<StateTensor> optimizer = state_tensors(program, StateKind::kOptimizer);
+  if (change.optimizer) {
+    ASSAY_TRY_VOID(clear(backend, program, optimizer));
+    // The low halves of weights stay.
+    std::erase_if(optimizer,
+                  [](const StateTensor& tensor) { return !tensor.name.starts_with("remainder/"); });
+  }
   ASSAY_TRY_VOID(read_state(
-      from,
-      {{"weights", state_tensors(program, StateKind::kWeights)},
-       {"optimizer", state_tensors(program, StateKind::kOptimizer)}},
+      from, {{"weights", state_tensors(program, StateKind::kWeights)}, {"optimizer", optimizer}},
       [&](const StateTensor& tensor) {
         return differs(from, fmt::format("has no tensor {} of this type and shape", tensor.name),
                        "resume with the precision it was trained in");
@@ -157,7 +225,12 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
       [&](const step::View& to, std::span<const std::byte> bytes) {
         return backend.write(to, bytes);
       }));
-  return Position{state.step, state.tokens, windows->get<std::uint64_t>()};
+  return Position{state.step, state.tokens, change.data ? 0 : windows->get<std::uint64_t>()};
+}
+
+base::Result<void> check_model(const checkpoint::Checkpoint& from, const spec::ModelSpec& model) {
+  const std::string other = other_keys(from, model);
+  return other.empty() ? base::Result<void>{} : base::fail(of_another_model(from, other));
 }
 
 base::Result<void> restore_weights(Backend& backend, const step::Program& program,
@@ -167,7 +240,7 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
     const StateTensor tensor = weight_tensor(program, parameter);
     const checkpoint::StoredTensor* found = set.find(tensor.name);
     if (found == nullptr || found->info.shape != file_info(tensor).shape) {
-      if (const std::string other = other_key(from, program.model); !other.empty()) {
+      if (const std::string other = other_keys(from, program.model); !other.empty()) {
         return base::fail(of_another_model(from, other));
       }
       return base::fail(
@@ -180,18 +253,19 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
   return {};
 }
 
-std::string keep_recipe(const checkpoint::Checkpoint& from, spec::JobSpec& job) {
+std::string keep_recipe(const checkpoint::Checkpoint& from, spec::JobSpec& job,
+                        const base::Json& data) {
   const base::Json& extra = from.manifest().state.extra;
   const auto found = extra.find("recipe");
-  if (found == extra.end() || !found->is_object()) return "";  // written by an earlier version
+  if (found == extra.end() || !found->is_object()) return kUnknownSettings;
   const base::Json before = recipe_facts(job);
   std::vector<std::string> differences;
   const auto compare = [&](const char* key, bool is_usual) -> const base::Json* {
     const auto there = found->find(key);
     if (there == found->end() || !there->is_number() || *there == before[key]) return nullptr;
-    differences.push_back(is_usual ? fmt::format("train.{} stays {}", key, there->dump())
-                                   : fmt::format("train.{} is {} and was {}", key,
-                                                 before[key].dump(), there->dump()));
+    differences.push_back(
+        is_usual ? fmt::format("train.{} stays {}", key, there->dump())
+                 : fmt::format("train.{} {} -> {}", key, there->dump(), before[key].dump()));
     return is_usual ? &*there : nullptr;
   };
   if (const base::Json* rate = compare("learning_rate", job.train.learning_rate_is_usual)) {
@@ -201,6 +275,17 @@ std::string keep_recipe(const checkpoint::Checkpoint& from, spec::JobSpec& job) 
     job.train.warmup_steps = warmup->get<std::int64_t>();
   }
   compare("steps", false);
+  const auto settings = extra.find("settings");
+  const bool known = settings != extra.end() && settings->is_object();
+  if (known)
+    std::ranges::move(changes_of(*settings, settings_of(job)), std::back_inserter(differences));
+  // What restore() had permission for.
+  for (const char* of : {"optimizer", "data"}) {
+    std::string change = of == std::string_view("data") ? other_data(from, job, data)
+                                                        : other_batch(from, job, "train.", {of});
+    if (!change.empty()) differences.push_back(std::move(change));
+  }
+  if (!known) differences.emplace_back(kUnknownSettings);
   return fmt::format("{}", fmt::join(differences, ", "));
 }
 

@@ -12,6 +12,7 @@
 #include "base/folders.h"
 #include "base/units.h"
 #include "train/checkpoint/folder_name.h"
+#include "train/finite_tensors.h"
 #include "train/state.h"
 
 namespace assay::train {
@@ -75,6 +76,13 @@ base::Result<void> Saver::save(Backend& backend, const step::Program& program,
   ASSAY_TRY(const bool incomplete, ranks_.any_rank(!snapshot));
   if (incomplete) return give_up(position.step, snapshot);
   if (!algorithms.empty()) snapshot->state.extra["algorithms"] = algorithms;
+  // On the writer's thread, where training does not wait for it. Views of the same memory.
+  snapshot->ready = [copied = std::move(snapshot->ready),
+                     parts = snapshot->parts]() -> base::Result<void> {
+    if (copied) ASSAY_TRY_VOID(copied());
+    return check_finite(parts);
+  };
+  if (!options_.data.is_null()) snapshot->state.extra["data"] = options_.data;
   add_tokenizer(options_.tokenizer, *snapshot);
   snapshot->share = std::move(agreed.share);
   return writer_->submit(*std::move(snapshot), [this, step = position.step](const auto& written) {

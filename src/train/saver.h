@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "comm/communicator.h"
@@ -44,6 +45,7 @@ struct SaverOptions {
   std::int64_t steps = 0;  // in the whole run
   const base::Clock* clock = &base::system_clock();
   TokenizerRecord tokenizer = {};  // of the training data, stored with the weights
+  base::Json data = {};            // what the training data is (run_settings.h), stored too
 };
 
 class Saver {
@@ -62,7 +64,8 @@ class Saver {
 
   // Called by all ranks after the same step. Waits for the previous checkpoint. If that was not
   // written, or if a rank lacks memory for its copy of the state, the run goes on: the problem is
-  // reported at once, and retry_due() requests another checkpoint.
+  // reported at once, and retry_due() requests another checkpoint. The same for a state of which an
+  // element is not finite.
   base::Result<void> save(Backend& backend, const step::Program& program, const Position& position);
 
   // Called by all ranks at the end: waits until the last checkpoint is written; fails if it is not.

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "spec/load.h"
 #include "train/checkpoint/shared_write.h"
+#include "train/run_settings.h"
 #include "train/state.h"
 
 namespace assay::train {
@@ -104,7 +105,8 @@ base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::P
                     .layout = layout_text(program),
                     .extra = {{"model", spec::model_toml(program.model)},
                               {"batch", batch_facts(job)},
-                              {"recipe", recipe_facts(job)}}};
+                              {"recipe", recipe_facts(job)},
+                              {"settings", settings_of(job)}}};
   ASSAY_TRY_VOID(copy_parts(backend, program, snapshot));
   return snapshot;
 }

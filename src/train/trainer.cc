@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -18,7 +19,9 @@
 #include "train/job_data.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
+#include "train/run_settings.h"
 #include "train/saver.h"
+#include "train/skipped_steps.h"
 #include "train/step_settings.h"
 #include "train/tokenizer_record.h"
 #include "train/validation.h"
@@ -48,8 +51,9 @@ class Trainer {
         ranks_(options.ranks != nullptr ? *options.ranks : *single_rank_),
         steps_(spec::training_steps(job).value_or(0)),
         tokenizer_(std::move(tokenizer)),
-        saver_(job_, {options.out / "checkpoints", steps_, options.clock, tokenizer_}, ranks_,
-               reporter) {
+        data_(data_of(job, reader)),
+        saver_(job_, {options.out / "checkpoints", steps_, options.clock, tokenizer_, data_},
+               ranks_, reporter) {
     if (options.validation == nullptr || job.train.validate_every == 0) return;
     validation_.emplace(*options.validation, program, job.train.validate_tokens);
   }
@@ -62,23 +66,28 @@ class Trainer {
     for (const std::string& note : backend_.take_notes()) reporter_.note(note);
     reporter_.began(position_.step + 1, steps_);
     begin_startup_part("first_step", "making the first step");
+    skipped_.emplace(job_.train.max_skipped, position_.step);
     data::Loader loader(reader_, {.share = share_of(program_), .cursor = position_.cursor});
     TrainingResult result;
+    bool due = false;  // a checkpoint
     const std::int64_t last = std::min(steps_, options_.stop_after.value_or(steps_));
     if (position_.step >= last && position_.step < steps_) result.ending = Ending::kStopAfter;
     while (position_.step < last) {
-      if (options_.step_begins) options_.step_begins(position_.step + 1);
+      begins(Doing::kStep, position_.step + 1);
       ASSAY_TRY(const StepReport report, one_step(loader));
       end_start();
       reporter_.stepped(report);
       for (const std::string& note : backend_.take_notes()) reporter_.note(note);
       expect_save(report.seconds, last);
       result.loss = report.loss;
-      if (report.skipped && job_.train.non_finite == spec::NonFinite::kStop) {
+      skipped_->counts(report.step, report.skipped);
+      if (report.skipped &&
+          (job_.train.non_finite == spec::NonFinite::kStop || skipped_->too_many())) {
         result.ending = Ending::kNotFinite;
         break;
       }
       if (validation_ && validation_due()) {
+        begins(Doing::kValidation, position_.step);
         ASSAY_TRY_VOID(validate(result));
       }
       ASSAY_TRY(const Agreed agreed, exchange_status(report.step));
@@ -91,16 +100,52 @@ class Trainer {
         break;
       }
       const auto every = job_.checkpoint.every;
-      const bool due = every && position_.step % *every == 0;
-      if ((due || agreed.retry_save) && position_.step < steps_) ASSAY_TRY_VOID(save());
+      due = due || (every && position_.step % *every == 0) || agreed.retry_save;
+      // After a skipped step it is not known whether the weights are any good.
+      if (due && !report.skipped && position_.step < steps_) {
+        ASSAY_TRY_VOID(save());
+        due = false;
+      }
     }
-    result.step = position_.step;
-    ASSAY_TRY_VOID(save_last());
-    result.checkpoint = options_.out / "checkpoints" / fmt::format("step-{}", position_.step);
+    ASSAY_TRY_VOID(finish(result));
     return result;
   }
 
  private:
+  // Saves the last step, unless its weights are useless.
+  base::Result<void> finish(TrainingResult& result) {
+    result.step = position_.step;
+    result.skipped = skipped_->in_a_row();
+    ASSAY_TRY(const bool useful, weights_are_useful());
+    const std::filesystem::path root = options_.out / "checkpoints";
+    if (useful && (result.skipped == 0 || skipped_->any_finite())) {
+      begins(Doing::kLastCheckpoint, position_.step);
+      ASSAY_TRY_VOID(save_last());
+      result.checkpoint = root / fmt::format("step-{}", position_.step);
+      return {};
+    }
+    result.ending = Ending::kNotFinite;
+    if (auto written = saver_.finish(); !written) reporter_.note(written.error().line());
+    if (ranks_.rank() != 0) return {};
+    ASSAY_TRY(std::vector<std::int64_t> steps, checkpoint::steps_in(root));
+    // The weights after that step are those that give no finite loss.
+    while (!useful && !steps.empty() && steps.back() >= skipped_->weights_of()) {
+      result.has_useless = true;
+      steps.pop_back();
+    }
+    if (!steps.empty()) result.checkpoint = root / fmt::format("step-{}", steps.back());
+    return {};
+  }
+
+  // A step can be skipped for its own tokens, or because the weights have diverged, though each of
+  // them is still a number: then the loss of other tokens is not finite, either.
+  base::Result<bool> weights_are_useful() {
+    if (skipped_->in_a_row() == 0) return true;
+    const Validation sample(reader_.set(), program_, 1);
+    ASSAY_TRY(const std::optional<double> loss, sample.loss(backend_, nullptr, &ranks_));
+    return loss && std::isfinite(*loss);
+  }
+
   // Rank 0 owns the checkpoint folder and broadcasts which checkpoint to start from, so that all
   // ranks start from the same one. All of them check its contents, each a share of the files.
   base::Result<void> start() {
@@ -130,7 +175,8 @@ class Trainer {
       // only once.
       std::optional<base::Result<Position>> restored;
       const auto read_in = [&](const checkpoint::Checkpoint& from) {
-        restored = restore(backend_, program_, job_, from);
+        restored = restore(backend_, program_, job_, from,
+                           {options_.new_data, options_.new_optimizer, data_});
       };
       ASSAY_TRY(auto checked,
                 verify_together(root / fmt::format("step-{}", step), ranks_, options_.threads,
@@ -144,7 +190,7 @@ class Trainer {
           reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), note));
         }
         saved_ = position_.step;
-        const std::string recipe = keep_recipe(*checked.whole, job_);
+        const std::string recipe = keep_recipe(*checked.whole, job_, data_);
         if (!recipe.empty() && ranks_.rank() == 0) {
           reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), recipe));
         }
@@ -156,13 +202,45 @@ class Trainer {
     }
   }
 
+  // With the weights of another run, whatever its layout, data and optimizer.
+  base::Result<void> start_from_weights() {
+    begin_startup_part("checkpoint", "reading and checking the checkpoint");
+    std::filesystem::path folder = options_.from;
+    if (!checkpoint::is_checkpoint(folder)) {
+      folder = checkpoint::root_of(folder);
+      std::int64_t newest = kNoCheckpoint;
+      if (ranks_.rank() == 0) {
+        ASSAY_TRY(const std::vector<std::int64_t> steps, checkpoint::steps_in(folder));
+        if (!steps.empty()) newest = steps.back();
+      }
+      ASSAY_TRY(newest, ranks_.broadcast_value(newest));
+      folder /= checkpoint::step_name(newest);
+    }
+    ASSAY_TRY(const Verified checked, verify_together(folder, ranks_, options_.threads));
+    if (!checked.whole) {
+      return base::fail(base::failed_error("train --from", checked.damage,
+                                           "name an earlier checkpoint of that run"));
+    }
+    ASSAY_TRY_VOID(check_model(*checked.whole, program_.model));
+    ASSAY_TRY_VOID(check_tokenizer(*checked.whole, tokenizer_));
+    if (ranks_.rank() == 0) {
+      reporter_.note(fmt::format("a new run with the weights of {}", folder.string()));
+    }
+    return restore_weights(backend_, program_, *checked.whole);
+  }
+
   base::Result<void> start_from_scratch() {
     if (options_.resume && ranks_.rank() == 0) {
       reporter_.note("there is no checkpoint yet: starting at step 1");
     }
+    if (!options_.from.empty()) return start_from_weights();
     begin_startup_part("weights", "making initial weights");
     return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed),
                       options_.threads);
+  }
+
+  void begins(Doing doing, std::int64_t step) const {
+    if (options_.begins) options_.begins(doing, step);
   }
 
   void begin_startup_part(const char* part, const char* what) {
@@ -354,9 +432,11 @@ class Trainer {
   std::vector<data::Batch> batches_;  // of this step
   std::int32_t loaded_ = 0;           // micro-batches of this step loaded so far
   std::optional<Validation> validation_;
+  std::optional<SkippedSteps> skipped_;
   std::int64_t saved_ = 0;  // the step of the newest checkpoint
   bool started_ = false;
   TokenizerRecord tokenizer_;  // of the data
+  base::Json data_;            // what the data is
   Saver saver_;
 };
 

@@ -78,9 +78,17 @@ class Reporter {
   virtual void note(const std::string& line) = 0;
 };
 
+// What the loop does, as far as it can be asked to stop meanwhile.
+enum class Doing { kStart, kStep, kValidation, kLastCheckpoint };
+
 struct TrainerOptions {
   std::filesystem::path out;
   bool resume = false;  // from the newest checkpoint, if there is one
+  // When resuming: whether data and optimizer may be others (Continue, resume.h).
+  bool new_data = false;
+  bool new_optimizer = false;
+  // Where a new run has its weights from: a checkpoint, or the newest of a run; empty: drawn.
+  std::filesystem::path from = {};
   std::optional<std::int64_t> stop_after;
   const std::atomic<bool>* stop = nullptr;     // when true: finish the step, save, return
   const data::TokenSet* validation = nullptr;  // evaluated every train.validate_every steps
@@ -90,10 +98,11 @@ struct TrainerOptions {
   RankMeter* meter = nullptr;  // for this rank; may be null
   int threads = 0;             // used by this rank before the first step; 0: one per processor
   StartUp* startup = nullptr;  // ended after the first step; may be null
-  // Called with each step's number as it begins; may be empty.
-  std::function<void(std::int64_t)> step_begins = {};
+  // Called as something begins, with the number of its step; may be empty.
+  std::function<void(Doing, std::int64_t)> begins = {};
 };
 
+// kNotFinite: steps were skipped, and training stopped for that or was of no use.
 enum class Ending { kFinished, kStopAfter, kStopped, kNotFinite };
 
 struct TrainingResult {
@@ -101,7 +110,11 @@ struct TrainingResult {
   std::int64_t step = 0;                                 // the last completed step
   double loss = 0;                                       // of that step; 0 if no step was executed
   std::optional<double> validation_loss = std::nullopt;  // the most recent
+  // Of that step; after kNotFinite the newest whose weights are known to be good. Empty: none.
   std::filesystem::path checkpoint;
+  std::int64_t skipped = 0;  // steps in a row, up to the last
+  // There are newer checkpoints than that, whose weights give no finite loss.
+  bool has_useless = false;
 };
 
 base::Result<TrainingResult> train(const spec::JobSpec& job, const ExecutableStep& planned,

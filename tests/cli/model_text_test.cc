@@ -184,7 +184,8 @@ TEST_F(ModelText, MixturesOfPackedDocumentsAreResumedExactly) {
   const auto changed = train(other, {"--resume"});
   EXPECT_EQ(changed.exit_code, 64);
   EXPECT_THAT(changed.err,
-              HasSubstr("step-3: was trained with another batch, optimizer or data.mix"));
+              HasSubstr("step-3: was trained on other data: data.mix a.tokens=3, b.tokens=1 -> "
+                        "a.tokens=2, b.tokens=1; --new-data goes on with this"));
   ASSERT_EQ(train(sets, {"--resume"}).exit_code, 0);
   const auto resumed = json({"checkpoint", "list", "run"})["checkpoints"].back();
   EXPECT_EQ(resumed["step"], 6);

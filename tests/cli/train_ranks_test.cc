@@ -220,6 +220,46 @@ TEST_F(TrainRanksCli, WhereDevicesAreCpusALayoutNeedsNoOption) {
   EXPECT_THAT(two.err, HasSubstr("or --device cpu trains any layout on CPUs"));
 }
 
+// Weights grow by a factor of a million per step.
+std::vector<std::string> diverging(std::vector<std::string> more) {
+  more.insert(more.end(),
+              {"train.learning_rate=1000", "train.weight_decay=1000", "train.schedule=constant",
+               "train.warmup_steps=0", "train.steps=100", "train.max_skipped=7"});
+  return more;
+}
+
+TEST_F(TrainRanksCli, ARunThatDivergesFailsInOneLine) {
+  for (const std::string layout : {"layout.fsdp=1", "layout.fsdp=2", "layout.pp=2"}) {
+    SCOPED_TRACE(layout);
+    const auto run = train(diverging({layout}), layout, {"--quiet"});
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_THAT(run.err, ::testing::MatchesRegex(
+                             "assay: train: 7 steps in a row, up to step [0-9]+, were skipped, "
+                             "because their gradients were not finite; there is no good "
+                             "checkpoint; try a lower train.learning_rate\n"));
+    EXPECT_TRUE(fs::is_empty(directory_.path() / layout / "checkpoints"));
+  }
+}
+
+TEST_F(TrainRanksCli, TextOfDivergedWeightsIsAnError) {
+  // What a step makes of the weights is not known until the next: the newest checkpoint has the
+  // weights that fail.
+  const auto run = train(diverging({"checkpoint.every=1"}), "run", {"--quiet"});
+  ASSERT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("; the last good checkpoint is run/checkpoints/step-"));
+  EXPECT_THAT(run.err, HasSubstr("(move newer ones away before --resume: "));
+  std::ofstream(directory_.path() / "text") << "Some text to predict.";
+  const auto score = assay({"score", "run", "text"});
+  EXPECT_EQ(score.exit_code, 1);
+  EXPECT_THAT(score.err, ::testing::ContainsRegex("run/checkpoints/step-[0-9]+: its loss over "
+                                                  "this text is "));
+  EXPECT_EQ(std::count(score.err.begin(), score.err.end(), '\n'), 1) << score.err;
+  EXPECT_EQ(score.out, "");
+  const auto generate = assay({"generate", "run", "--prompt", "Some"});
+  EXPECT_EQ(generate.exit_code, 1);
+  EXPECT_THAT(generate.err, HasSubstr("its output for this text is not finite"));
+}
+
 // Two processes with torchrun's variables, as it would start them.
 class StartedByOthers : public TrainRanksCli {
  protected:

@@ -18,6 +18,7 @@
 #include "step/recompute.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/diff.h"
+#include "train/checkpoint/folder_name.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/exchanged_as_planned.h"
 #include "train/hf_files.h"

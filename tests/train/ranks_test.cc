@@ -376,6 +376,48 @@ TEST_F(RanksTest, StepsThatAreNotFiniteAreLeftOutOnAll) {
   }
 }
 
+TEST_F(RanksTest, StartFromTheWeightsOfAnyLayout) {
+  const Kind kind = kinds()[0];
+  ASSERT_TRUE(run_ranks(kind.job, 3, {.out = "pretrained"}).result.has_value());
+  const TrainerOptions from{.out = "alone", .from = dir_.path() / "pretrained"};
+  const RanksResult one = run_ranks(kind.job, 1, from);
+  ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
+  EXPECT_LT(one.reporters[0].reports[0].loss, 5.4);
+  std::size_t which = 0;
+  for (const Spread& over : {Spread{.fsdp = 2, .zero = 3}, Spread{.dp = 2, .pp = 2}}) {
+    TrainerOptions options = from;
+    options.out = fmt::format("from-{}", which++);
+    const RanksResult many = run_spread(kind.job, over, options);
+    ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
+    expect_same(options.out.string(), "alone", 6);
+  }
+}
+
+// All decide alike, or they would wait for each other.
+TEST_F(RanksTest, SkippedStepsInARowEndAllRanksOfAnyLayout) {
+  spec::JobSpec job = kinds()[0].job;
+  job.train.learning_rate = 1e30;
+  job.train.schedule = spec::Schedule::kConstant;
+  job.train.warmup_steps = 0;
+  job.train.max_skipped = 3;
+  job.checkpoint.every = 2;
+  std::size_t which = 0;
+  for (const Spread& over :
+       {Spread{.fsdp = 2, .zero = 3}, Spread{.dp = 3}, Spread{.pp = 2}, Spread{.tp = 2, .sp = true},
+        Spread{.cp = 2}, Spread{.fsdp = 2, .pp = 2, .schedule = spec::PipelineSchedule::kZbH1}}) {
+    SCOPED_TRACE(over.text());
+    const std::string out = fmt::format("row-{}", which++);
+    const RanksResult outcome = run_spread(job, over, {.out = out});
+    ASSERT_TRUE(outcome.result.has_value()) << outcome.result.error().line();
+    for (const RecordingReporter& reporter : outcome.reporters) {
+      EXPECT_EQ(reporter.reports.size(), 4U);
+    }
+    const auto steps = checkpoint::steps_in(dir_.path() / out / "checkpoints");
+    ASSERT_TRUE(steps.has_value());
+    EXPECT_TRUE(steps->empty());
+  }
+}
+
 TEST_F(RanksTest, ARankThatCannotReadEndsAllWithItsReason) {
   const RanksResult outcome = run_ranks(kinds()[0].job, 3, {.out = "broken"}, [](Rank& rank) {
     if (rank.ranks.rank() == 2) rank.vocabulary = 10;

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "assay-train/live_line.h"
 #include "assay-train/step_metrics.h"
+#include "assay-train/stop_requests.h"
 #include "store/metrics.h"
 
 namespace assay::cli {
@@ -51,6 +54,42 @@ TEST(LiveLine, DropsTheLeastImportantFields) {
   EXPECT_EQ(live_line(bare, {}, 60, 100),
             "step   40/1000  loss 3.2500  skipped: gradients not finite  "
             "10,000 tok/s  3.00 GiB  ETA 1:00");
+}
+
+TEST(Rows, AreAboutTwentyAndOneEveryHalfMinute) {
+  const auto printed = [](std::int64_t steps, double step_s) {
+    Rows rows(1, steps, steps);
+    std::vector<std::int64_t> list;
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      if (rows.due(step, static_cast<double>(step) * step_s)) list.push_back(step);
+    }
+    return list;
+  };
+  EXPECT_EQ(printed(100, 0.01).size(), 21U);  // the first, and every fifth
+  const std::vector<std::int64_t> day = printed(86'400, 1);
+  EXPECT_EQ(day.front(), 1);
+  EXPECT_EQ(day.back(), 86'400);
+  for (std::size_t i = 1; i < day.size(); ++i) EXPECT_LE(day[i] - day[i - 1], 30);
+  EXPECT_LE(day.size(), 86'400U / 30 + 22);
+  EXPECT_EQ(printed(100, 45).size(), 100U);
+}
+
+TEST(StopAnswer, SaysWhatWillHappenAndWhen) {
+  LoopState state{.doing = train::Doing::kStep, .step = 12, .since_s = 11.6, .usual_s = 40.2};
+  EXPECT_EQ(answer_to(SIGINT, false, state),
+            "Ctrl-C: stopping after step 12 (12 of about 40 s done), then a checkpoint; Ctrl-C "
+            "again stops at once, without one");
+  EXPECT_EQ(answer_to(SIGTERM, true, state),
+            "SIGTERM: stopping after step 12 (12 of about 40 s done), then a checkpoint; Ctrl-C "
+            "stops at once, without one");
+  state.since_s = 50;
+  EXPECT_THAT(answer_to(SIGTERM, false, state), HasSubstr("step 12 (50 s so far), then"));
+  state.usual_s.reset();
+  EXPECT_THAT(answer_to(SIGUSR1, false, state), HasSubstr("SIGUSR1: stopping after step 12 (50 s"));
+  state.doing = train::Doing::kLastCheckpoint;
+  EXPECT_THAT(answer_to(SIGHUP, true, state), HasSubstr("step 12, is being written (50 s so far)"));
+  EXPECT_EQ(answer_to(SIGINT, true, state),
+            "Ctrl-C: stopped without a checkpoint; --resume continues from the last one");
 }
 
 TEST(StepMetrics, HaveOnlyWhatWasMeasured) {

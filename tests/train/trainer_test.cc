@@ -4,14 +4,18 @@
 #include <gtest/gtest.h>
 #include <chrono>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
 #include "base/testing/temp_dir.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/folder_name.h"
 #include "train/checkpoint/write.h"
 #include "train/cpu/cpu_backend.h"
+#include "train/data/synth.h"
 #include "train/resume.h"
+#include "train/snapshot.h"
 #include "train/tiny_job.h"
 
 namespace assay::train {
@@ -57,7 +61,9 @@ TEST_F(TrainerTest, TellsEachStepAsItBegins) {
   RecordingReporter reporter;
   std::vector<std::int64_t> begun;
   TrainerOptions options{.out = "told", .stop_after = 2};
-  options.step_begins = [&](std::int64_t step) { begun.push_back(step); };
+  options.begins = [&](Doing doing, std::int64_t step) {
+    if (doing == Doing::kStep) begun.push_back(step);
+  };
   ASSERT_TRUE(run(tiny_job(), options, reporter).has_value());
   EXPECT_EQ(begun, (std::vector<std::int64_t>{1, 2}));
   options.resume = true;
@@ -337,6 +343,129 @@ TEST_F(TrainerTest, StepsThatAreNotFiniteAreLeftOutOrEndTheRun) {
   EXPECT_EQ(stopped->step, 2);
 }
 
+// With this rate the first step's gradients are finite, and its weights useless.
+spec::JobSpec diverging_job() {
+  spec::JobSpec job = tiny_job();
+  job.train.learning_rate = 1e30;
+  job.train.schedule = spec::Schedule::kConstant;
+  job.train.warmup_steps = 0;
+  return job;
+}
+
+TEST_F(TrainerTest, SkippedStepsInARowEndTheRunWithoutACheckpoint) {
+  spec::JobSpec job = diverging_job();
+  job.train.max_skipped = 5;
+  RecordingReporter reporter;
+  const auto stopped = run(job, {.out = "five"}, reporter);
+  ASSERT_TRUE(stopped.has_value());
+  EXPECT_EQ(stopped->ending, Ending::kNotFinite);
+  EXPECT_EQ(stopped->step, 6);
+  EXPECT_EQ(stopped->skipped, 5);
+  EXPECT_EQ(stopped->checkpoint, "");
+  EXPECT_FALSE(stopped->has_useless);
+  EXPECT_EQ(reporter.saves, 0);
+  // Also where the run, or the patience of the user, is shorter than that.
+  for (const std::int64_t last : {4, 12}) {
+    job.train.max_skipped = 20;
+    const auto brief =
+        run(job, {.out = fmt::format("last-{}", last), .stop_after = last}, reporter);
+    ASSERT_TRUE(brief.has_value());
+    EXPECT_EQ(brief->ending, Ending::kNotFinite);
+    EXPECT_EQ(brief->skipped, last - 1);
+    EXPECT_EQ(reporter.saves, 0);
+  }
+}
+
+TEST_F(TrainerTest, TheLastGoodCheckpointIsNotTheNewest) {
+  RecordingReporter reporter;
+  ASSERT_TRUE(run(tiny_job(), {.out = "good", .stop_after = 4}, reporter).has_value());
+  spec::JobSpec job = diverging_job();
+  job.checkpoint = {.every = 1, .keep = 9};
+  const auto bad = run(job, {.out = "good", .resume = true}, reporter);
+  ASSERT_TRUE(bad.has_value()) << bad.error().line();
+  EXPECT_EQ(bad->ending, Ending::kNotFinite);
+  // Step 5 was computed with the good weights, and saved before it was known what it made of them.
+  EXPECT_EQ(bad->skipped, 7);
+  EXPECT_EQ(bad->checkpoint.filename(), "step-4");
+  EXPECT_TRUE(bad->has_useless);
+  const auto steps = checkpoint::steps_in(dir_.path() / "good" / "checkpoints");
+  ASSERT_TRUE(steps.has_value());
+  EXPECT_EQ(*steps, (std::vector<std::int64_t>{4, 5}));
+  // From there every step fails.
+  const auto again = run(job, {.out = "good", .resume = true}, reporter);
+  ASSERT_TRUE(again.has_value()) << again.error().line();
+  EXPECT_EQ(again->ending, Ending::kNotFinite);
+  EXPECT_EQ(again->checkpoint.filename(), "step-4");
+}
+
+TEST_F(TrainerTest, WeightsThatAreNoNumbersAreNotSaved) {
+  spec::JobSpec job = diverging_job();
+  job.train.learning_rate = 1e39;  // infinite in fp32
+  RecordingReporter reporter;
+  const auto result = run(job, {.out = "infinite", .stop_after = 1}, reporter);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_NE(result.error().line().find("is not finite: training has diverged"), std::string::npos)
+      << result.error().line();
+  EXPECT_EQ(result.error().code, base::ExitCode::kNo);
+  EXPECT_EQ(reporter.saves, 0);
+}
+
+// Skips the steps that it is told to, as if their tokens overflowed.
+class UnluckyBackend : public Backend {
+ public:
+  explicit UnluckyBackend(std::set<std::int64_t> steps)
+      : steps_(std::move(steps)), inner_(cpu::make_cpu_backend(2)) {}
+  base::Result<std::int64_t> available_bytes() override { return inner_->available_bytes(); }
+  base::Result<std::int64_t> extra_bytes(const step::Program& program) override {
+    return inner_->extra_bytes(program);
+  }
+  base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override {
+    return inner_->prepare(program, plan);
+  }
+  base::Result<void> write(const step::View& to, std::span<const std::byte> from) override {
+    return inner_->write(to, from);
+  }
+  base::Result<void> read(const step::View& from, std::span<std::byte> to) override {
+    return inner_->read(from, to);
+  }
+  void begin_step(const StepSettings& settings) override {
+    unlucky_ = steps_.contains(settings.step);
+    inner_->begin_step(settings);
+  }
+  void set_batch(const step::Op& op, const MicroBatch& batch) override {
+    inner_->set_batch(op, batch);
+  }
+  base::Result<void> execute(const step::Op& op) override { return inner_->execute(op); }
+  base::Result<Scalars> finish_step() override {
+    auto scalars = inner_->finish_step();
+    if (scalars && unlucky_) (*scalars)[static_cast<std::size_t>(step::Scalar::kNonFinite)] = 1;
+    return scalars;
+  }
+  [[nodiscard]] std::string description() const override { return "unlucky"; }
+
+ private:
+  std::set<std::int64_t> steps_;
+  std::unique_ptr<Backend> inner_;
+  bool unlucky_ = false;
+};
+
+TEST_F(TrainerTest, AStepThatIsSkippedByItselfCostsNothingElse) {
+  spec::JobSpec job = tiny_job();
+  job.checkpoint = {.every = 3, .keep = 9};
+  job.train.max_skipped = 2;
+  RecordingReporter reporter;
+  const auto result = run(job, {.out = "unlucky"}, reporter,
+                          std::make_shared<UnluckyBackend>(std::set<std::int64_t>{3, 6, 12}));
+  ASSERT_TRUE(result.has_value()) << result.error().line();
+  EXPECT_EQ(result->ending, Ending::kFinished);
+  EXPECT_EQ(result->skipped, 1);
+  EXPECT_EQ(result->checkpoint.filename(), "step-12");
+  // What was due after a skipped step is saved after the next one.
+  const auto steps = checkpoint::steps_in(dir_.path() / "unlucky" / "checkpoints");
+  ASSERT_TRUE(steps.has_value());
+  EXPECT_EQ(*steps, (std::vector<std::int64_t>{4, 7, 9, 12}));
+}
+
 TEST_F(TrainerTest, OtherRunsAreNotOverwrittenOrMixed) {
   RecordingReporter reporter;
   ASSERT_TRUE(run(tiny_job(), {.out = "x", .stop_after = 2}, reporter).has_value());
@@ -451,7 +580,7 @@ TEST_F(TrainerTest, ALongerRunGoesOnAsItBegan) {
   longer.train.warmup_steps = 10;
   EXPECT_DOUBLE_EQ(rate_of_step_3(longer,
                                   "train.learning_rate stays 0.003, train.warmup_steps stays 3, "
-                                  "train.steps is 40 and was 12"),
+                                  "train.steps 12 -> 40"),
                    3e-3);  // the end of the warm-up of 3 steps
   // Saved with what it goes on with.
   const auto saved = checkpoint::Checkpoint::open(dir_.path() / "short/checkpoints/step-3");
@@ -459,11 +588,165 @@ TEST_F(TrainerTest, ALongerRunGoesOnAsItBegan) {
   EXPECT_EQ(saved->manifest().state.extra.at("recipe"),
             (base::Json{{"learning_rate", 3e-3}, {"warmup_steps", 3}, {"steps", 40}}));
   longer.train.learning_rate_is_usual = longer.train.warmup_is_usual = false;
-  EXPECT_DOUBLE_EQ(
-      rate_of_step_3(longer,
-                     "train.learning_rate is 0.001 and was 0.003, "
-                     "train.warmup_steps is 10 and was 3, train.steps is 40 and was 12"),
-      1e-3 * 3 / 10);
+  EXPECT_DOUBLE_EQ(rate_of_step_3(longer,
+                                  "train.learning_rate 0.003 -> 0.001, train.warmup_steps 3 -> 10, "
+                                  "train.steps 12 -> 40"),
+                   1e-3 * 3 / 10);
+}
+
+TEST_F(TrainerTest, ResumingNamesEveryChangedSetting) {
+  RecordingReporter reporter;
+  ASSERT_TRUE(run(tiny_job(), {.out = "changed", .stop_after = 2}, reporter).has_value());
+  spec::JobSpec job = tiny_job();
+  job.train.weight_decay = 0.2;
+  job.train.beta2 = 0.99;
+  job.train.clip = 0;
+  job.train.z_loss = 1e-4;
+  job.train.schedule = spec::Schedule::kLinear;
+  job.train.recompute = spec::Recompute::kFull;  // does not matter
+  ASSERT_TRUE(run(job, {.out = "changed", .resume = true, .stop_after = 3}, reporter).has_value());
+  EXPECT_EQ(reporter.notes,
+            std::vector<std::string>{
+                (dir_.path() / "changed/checkpoints/step-2").string() +
+                ": train.beta2 0.95 -> 0.99, train.clip 1.0 -> 0.0, train.schedule cosine -> "
+                "linear, train.weight_decay 0.1 -> 0.2, train.z_loss 0.0 -> 0.0001"});
+  // What it goes on with is now the run's.
+  ASSERT_TRUE(run(job, {.out = "changed", .resume = true}, reporter).has_value());
+  EXPECT_EQ(reporter.notes.size(), 1U);
+}
+
+TEST_F(TrainerTest, OtherDataAndOtherOptimizersNeedPermission) {
+  RecordingReporter reporter;
+  ASSERT_TRUE(run(tiny_job(), {.out = "other", .stop_after = 2}, reporter).has_value());
+  // The same tokens elsewhere are the same data.
+  fs::create_directory(dir_.path() / "moved");
+  set_ = std::make_unique<data::TokenSet>(text_tokens(dir_.path() / "moved"));
+  ASSERT_TRUE(
+      run(tiny_job(), {.out = "other", .resume = true, .stop_after = 3}, reporter).has_value());
+  EXPECT_TRUE(reporter.notes.empty());
+  fs::create_directory(dir_.path() / "documents");
+  set_ = std::make_unique<data::TokenSet>(text_tokens(dir_.path() / "documents", 1000));
+  // Documents do not change the tokens, a shorter text does.
+  ASSERT_TRUE(
+      run(tiny_job(), {.out = "other", .resume = true, .stop_after = 4}, reporter).has_value());
+  const fs::path tokens = dir_.path() / "other.tokens";
+  ASSERT_TRUE(
+      data::synthesize({.output = tokens, .tokens = 1 << 16, .vocabulary = 256, .seed = 1}));
+  set_ = std::make_unique<data::TokenSet>(*data::TokenSet::open({.paths = {tokens.string()}}, 32));
+  TrainerOptions options{.out = "other", .resume = true, .stop_after = 5};
+  const auto refused = run(tiny_job(), options, reporter);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(
+      refused.error().line().find("was trained on other data: data.train the built-in text ("),
+      std::string::npos)
+      << refused.error().line();
+  EXPECT_NE(refused.error().hint.find("--new-data"), std::string::npos);
+  EXPECT_TRUE(reporter.notes.empty());
+  options.new_data = true;
+  ASSERT_TRUE(run(tiny_job(), options, reporter).has_value());
+  ASSERT_EQ(reporter.notes.size(), 1U);
+  EXPECT_NE(reporter.notes[0].find("(65,536 tokens)"), std::string::npos) << reporter.notes[0];
+  const auto saved = checkpoint::Checkpoint::open(dir_.path() / "other/checkpoints/step-5");
+  ASSERT_TRUE(saved.has_value());
+  EXPECT_EQ(saved->manifest().state.data_cursor.at("windows"), 8);  // one step from the beginning
+  // From then on it is the run's data.
+  options.stop_after = 6;
+  ASSERT_TRUE(run(tiny_job(), options, reporter).has_value());
+  EXPECT_EQ(reporter.notes.size(), 1U);
+
+  spec::JobSpec muon = tiny_job();
+  muon.train.optimizer = spec::Optimizer::kMuon;
+  options = {.out = "other", .resume = true, .stop_after = 8};
+  const auto other = run(muon, options, reporter);
+  ASSERT_FALSE(other.has_value());
+  EXPECT_NE(other.error().line().find("another optimizer: train.optimizer adamw -> muon; "
+                                      "--new-optimizer"),
+            std::string::npos)
+      << other.error().line();
+  options.new_optimizer = true;
+  const auto done = run(muon, options, reporter);
+  ASSERT_TRUE(done.has_value()) << done.error().line();
+  EXPECT_EQ(done->step, 8);
+  EXPECT_NE(reporter.notes.back().find("train.optimizer adamw -> muon"), std::string::npos);
+  spec::JobSpec batch = muon;
+  batch.batch.micro_batch = 2;
+  const auto smaller = run(batch, options, reporter);
+  ASSERT_FALSE(smaller.has_value());
+  EXPECT_NE(smaller.error().line().find("another batch: batch.sequences 8 -> 4; "),
+            std::string::npos)
+      << smaller.error().line();
+}
+
+TEST_F(TrainerTest, ANewRunStartsFromWeights) {
+  spec::JobSpec job = tiny_job();
+  job.train.steps = 60;
+  RecordingReporter first;
+  ASSERT_TRUE(run(job, {.out = "pretrained"}, first).has_value());
+  const fs::path weights = dir_.path() / "pretrained";
+  // With another batch, optimizer and length.
+  spec::JobSpec tuned = tiny_job();
+  tuned.batch = {.sequence = 32, .micro_batch = 2, .accumulate = 2};
+  tuned.train.optimizer = spec::Optimizer::kMuon;
+  RecordingReporter second;
+  const auto done = run(tuned, {.out = "tuned", .from = weights}, second);
+  ASSERT_TRUE(done.has_value()) << done.error().line();
+  EXPECT_EQ(second.first_step, 1);
+  EXPECT_EQ(second.reports.front().tokens, 128);
+  EXPECT_LT(second.reports.front().loss, 4.0);  // 5.5 with initial weights
+  ASSERT_EQ(second.notes.size(), 1U);
+  EXPECT_EQ(second.notes[0],
+            "a new run with the weights of " + (weights / "checkpoints/step-60").string());
+  // Resumed, it is itself; restarted before its first checkpoint, it begins again.
+  RecordingReporter third;
+  ASSERT_TRUE(run(tuned, {.out = "again", .resume = true, .from = weights, .stop_after = 1}, third)
+                  .has_value());
+  EXPECT_EQ(third.reports.front().loss, second.reports.front().loss);
+  ASSERT_TRUE(run(tuned, {.out = "again", .resume = true, .from = weights, .stop_after = 2}, third)
+                  .has_value());
+  EXPECT_EQ(third.resumed_after, 1);
+  EXPECT_EQ(third.reports.back().loss, second.reports[1].loss);
+
+  spec::JobSpec other = tiny_job();
+  other.model.ffn = 48;
+  other.model.rope_theta = 500;
+  const auto refused = run(other, {.out = "other-model", .from = weights}, second);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().line().find("is a checkpoint of another model: model.ffn is 64 in the "
+                                        "checkpoint and 48 in this job, model.rope_theta is "),
+            std::string::npos)
+      << refused.error().line();
+  const fs::path file = weights / "checkpoints/step-60/weights.safetensors";
+  std::fstream damaged(file, std::ios::in | std::ios::out | std::ios::binary);
+  damaged.seekp(static_cast<std::streamoff>(fs::file_size(file)) - 3);
+  damaged.put('x');
+  damaged.close();
+  const auto bad = run(tuned, {.out = "bad", .from = weights}, second);
+  ASSERT_FALSE(bad.has_value());
+  EXPECT_NE(bad.error().line().find("weights.safetensors"), std::string::npos)
+      << bad.error().line();
+}
+
+// As earlier versions wrote them.
+TEST_F(TrainerTest, ACheckpointWithoutSettingsIsSaidToBeOne) {
+  const auto made = [&](const char* name, const base::Json& extra) {
+    checkpoint::Snapshot snapshot{.state = {.step = 3, .extra = extra}};
+    snapshot.parts.push_back({.name = "weights"});
+    snapshot.parts[0].tensors.push_back(
+        checkpoint::owned_tensor({"t", checkpoint::TensorDtype::kU8, {1}}, {std::byte{1}}));
+    const fs::path root = dir_.path() / name;
+    EXPECT_TRUE(checkpoint::prepare_root(root).has_value());
+    EXPECT_TRUE(checkpoint::write_checkpoint(root, snapshot).has_value());
+    return *checkpoint::Checkpoint::open(root / "step-3");
+  };
+  spec::JobSpec job = tiny_job();
+  job.train.learning_rate_is_usual = true;
+  const base::Json recipe{{"learning_rate", 0.5}, {"warmup_steps", 3}, {"steps", 12}};
+  const std::string unknown =
+      "its data and other settings are not known, because an earlier assay wrote it";
+  const auto old = made("old", {{"recipe", recipe}, {"batch", batch_facts(job)}});
+  EXPECT_EQ(keep_recipe(old, job, {}), "train.learning_rate stays 0.5, " + unknown);
+  EXPECT_EQ(job.train.learning_rate, 0.5);
+  EXPECT_EQ(keep_recipe(made("oldest", base::Json::object()), job, {}), unknown);
 }
 
 TEST_F(TrainerTest, AFinishedRunHasNothingLeftToDo) {

@@ -59,6 +59,7 @@ base::Result<base::ExitCode> train(const Session& session, const TrainOptions& o
   const std::vector<std::string> arguments = options.arguments();
   request.command.insert(request.command.end(), arguments.begin(), arguments.end());
   add_common_flags(session, request.command);
+  request.stops_when_killed = true;
   ASSAY_TRY(request.part_of, part_of(job));
   if (!session.quiet && ::isatty(STDERR_FILENO) == 1)
     request.summary = lineage::SummaryFormat::kLine;

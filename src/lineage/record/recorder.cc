@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -184,13 +185,15 @@ base::Result<void> Recorder::run() {
   control.started = [&](pid_t pid, int listener) {
     release_descriptors(descriptors_);
     channel_.started(pid, listener);
+    command_ = pid;
+    if (keeper_killed_) ::kill(command_, SIGTERM);
   };
   control.ended = [&](int status) {
     wait_status_ = status;
     run_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
     channel_.ended(status);
   };
-  control.detached = [&] { return detached_ = channel_.detached(); };
+  control.detached = [&] { return (detached_ = channel_.detached()) || stop_after_keeper(); };
   control.abandoned = [&] {
     abandoned_ = true;
     collect::CollectorResult outcome;
@@ -219,6 +222,14 @@ base::Result<void> Recorder::run() {
   }
   remove_spool();
   return {};
+}
+
+// The keeper was killed: whether the command is recorded to its end, for which it is asked.
+bool Recorder::stop_after_keeper() {
+  if (!request_.stops_when_killed) return false;
+  keeper_killed_ = true;
+  if (command_ > 0 && !wait_status_) ::kill(command_, SIGTERM);
+  return true;
 }
 
 void Recorder::finish_tracking(const collect::CollectorResult& outcome, Results& results) {

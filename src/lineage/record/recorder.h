@@ -41,6 +41,7 @@ class Recorder {
   base::Result<void> run();
   base::Result<void> store(const collect::CollectorResult& outcome, store::RunStatus status);
   // Reports what was observed of this process's own command.
+  bool stop_after_keeper();
   void finish_tracking(const collect::CollectorResult& outcome, Results& results);
   void store_parts(const collect::CollectorResult& outcome, StagedResults& results,
                    store::GpuWork& gpu);
@@ -69,7 +70,9 @@ class Recorder {
   std::vector<store::RunId> overlapping_;  // other runs that were running when it began
   std::int64_t started_ns_ = 0;            // monotonic
   std::int64_t started_file_ns_ = 0;       // the file system's clock
+  pid_t command_ = 0;
   bool abandoned_ = false;
+  bool keeper_killed_ = false;  // and the command, which saves its work, was asked to end
   bool tracer_failed_ = false;  // the tracer does not work on this machine
   bool detached_ = false;       // the keeper ended on purpose: recording goes on in the background
   std::optional<int> wait_status_;

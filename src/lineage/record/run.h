@@ -46,6 +46,9 @@ struct RunRequest {
   // file, it was given a wrong argument, and its run is not kept.
   bool drop_misuse = false;
   bool archive_note = true;
+  // The command saves its work when it gets SIGTERM. If this program is killed, the command gets
+  // one, and is recorded until it has ended; otherwise it goes on unrecorded.
+  bool stops_when_killed = false;
   bool explain = false;
   bool wait = true;  // for processes that the command leaves running
   SummaryFormat summary = SummaryFormat::kNone;

@@ -79,6 +79,7 @@ class BatchReader {
 
   // The only set, or the first one; all have the same sequence length.
   [[nodiscard]] const TokenSet& set() const { return mix_.first_set(); }
+  [[nodiscard]] std::vector<const TokenSet*> sets() const { return mix_.sets(); }
   // A shard that says which tokenizer made the tokens of all sets; null if none does.
   [[nodiscard]] const Shard* with_tokenizer() const { return mix_.with_tokenizer(); }
 

@@ -60,6 +60,12 @@ WindowMix::Place WindowMix::at(std::uint64_t cursor) const {
   return {source.set, source.order.window_at(block * source.share + (slot - source.begin))};
 }
 
+std::vector<const TokenSet*> WindowMix::sets() const {
+  std::vector<const TokenSet*> sets;
+  for (const Source& source : sources_) sets.push_back(source.set);
+  return sets;
+}
+
 const Shard* WindowMix::with_tokenizer() const {
   for (const Source& source : sources_) {
     if (const Shard* shard = source.set->with_tokenizer()) return shard;

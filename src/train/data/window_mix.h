@@ -34,6 +34,7 @@ class WindowMix {
 
   [[nodiscard]] Place at(std::uint64_t cursor) const;
   [[nodiscard]] const TokenSet& first_set() const { return *sources_.front().set; }
+  [[nodiscard]] std::vector<const TokenSet*> sets() const;
   // A shard of any of the sets that names its tokenizer; null if none does.
   [[nodiscard]] const Shard* with_tokenizer() const;
 
