@@ -7,7 +7,7 @@
 
 namespace assay::shim {
 
-constinit void* others[kFunctions] = {};
+constinit void* others[kOtherFunctions] = {};
 
 namespace {
 
@@ -26,13 +26,18 @@ struct HashedName {
 
 // In the order of Function.
 constexpr HashedName kNames[] = {
-    "open",       "open64",     "openat",       "openat64", "creat",    "creat64",  "__open_2",
-    "__open64_2", "__openat_2", "__openat64_2", "fopen",    "fopen64",  "rename",   "renameat",
-    "renameat2",  "link",       "linkat",       "unlink",   "unlinkat", "truncate", "truncate64",
-    "chdir",      "fchdir",     "chroot",       "unshare",  "setns",    "fork",     "wait",
-    "waitpid",    "wait3",      "wait4",        "waitid",   "stat",     "stat64",   "lstat",
-    "lstat64",    "fstatat",    "fstatat64",    "access",   "opendir",  "connect",  "getaddrinfo",
-    "close"};
+    "open",     "open64",      "openat",       "openat64",     "creat",     "creat64",
+    "__open_2", "__open64_2",  "__openat_2",   "__openat64_2", "fopen",     "fopen64",
+    "rename",   "renameat",    "renameat2",    "link",         "linkat",    "unlink",
+    "unlinkat", "truncate",    "truncate64",   "chdir",        "fchdir",    "chroot",
+    "unshare",  "setns",       "fork",         "wait",         "waitpid",   "wait3",
+    "wait4",    "waitid",      "stat",         "stat64",       "lstat",     "lstat64",
+    "fstatat",  "fstatat64",   "access",       "opendir",      "connect",   "getaddrinfo",
+    "close",    "execve",      "execv",        "execvp",       "execvpe",   "fexecve",
+    "execveat", "posix_spawn", "posix_spawnp", "system",       "popen",     "remove",
+    "mkfifo",   "mknod",       "utime",        "utimes",       "utimensat", "futimens",
+    "freopen",  "freopen64",   "tmpfile",      "tmpfile64",    "mkstemp",   "mkstemp64",
+    "mkostemp", "mkostemp64"};
 static_assert(sizeof kNames / sizeof kNames[0] == kFunctions);
 
 // A library's symbol tables, from its dynamic section. The loader has relocated the offsets in it
@@ -122,7 +127,7 @@ void find_others() {
     if (symbols.texts == nullptr || symbols.symbols == nullptr || is_part_of_c_library(symbols)) {
       continue;
     }
-    for (int i = 0; i < kFunctions; ++i) {
+    for (int i = 0; i < kOtherFunctions; ++i) {
       if (others[i] == nullptr && has(*library, symbols, kNames[i])) {
         others[i] = dlsym(RTLD_NEXT, kNames[i].text);
       }
