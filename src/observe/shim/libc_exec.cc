@@ -123,14 +123,14 @@ ASSAY_EXPORTED int execle(const char* program, const char* first, ...) noexcept 
 ASSAY_EXPORTED int posix_spawn(pid_t* child, const char* program,
                                const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const arguments[],
-                               char* const environment[]) noexcept {
+                               char* const environment[]) {
   return assay::shim::spawn_by(Function::kPosixSpawn, child, program, actions, attributes,
                                arguments, environment);
 }
 ASSAY_EXPORTED int posix_spawnp(pid_t* child, const char* program,
                                 const posix_spawn_file_actions_t* actions,
                                 const posix_spawnattr_t* attributes, char* const arguments[],
-                                char* const environment[]) noexcept {
+                                char* const environment[]) {
   return assay::shim::spawn_by(Function::kPosixSpawnp, child, program, actions, attributes,
                                arguments, environment);
 }
