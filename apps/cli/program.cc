@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/file_size_limit.h"
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/version.h"
@@ -62,6 +63,7 @@ int flush_stdout(int code) {
 
 int run_program(int argc, char** argv,
                 const std::function<void(const Session&, Verb& root)>& describe) {
+  base::survive_file_size_limit();
   // Readers of a pipe or a followed file see each line when it is printed.
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   // Our code does not throw; the standard library may, when memory runs out.

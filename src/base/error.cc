@@ -1,8 +1,10 @@
 #include "base/error.h"
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "base/file_size_limit.h"
 #include "base/text.h"
 
 namespace assay::base {
@@ -39,10 +41,13 @@ Error failed_error(std::string where, std::string what, std::string hint) {
 
 Error system_error(std::string where, std::string_view what, int errno_value, std::string hint) {
   // strerrordesc_np is thread-safe and untranslated, unlike strerror.
-  const char* reason = strerrordesc_np(errno_value);
-  return unfit_error(std::move(where),
-                     std::string(what) + ": " + (reason != nullptr ? reason : "unknown error"),
-                     std::move(hint));
+  const char* description = strerrordesc_np(errno_value);
+  std::string reason = description != nullptr ? description : "unknown error";
+  if (const std::string limit = file_size_limit_text(); errno_value == EFBIG && !limit.empty()) {
+    reason = limit;
+    hint = "raise it: ulimit -f unlimited";
+  }
+  return unfit_error(std::move(where), std::string(what) + ": " + reason, std::move(hint));
 }
 
 }  // namespace assay::base

@@ -13,7 +13,6 @@ namespace {
 
 using base::Json;
 
-constexpr double kTotalAlpha = 0.05;
 constexpr std::size_t kMostArms = 26;
 constexpr std::array<std::pair<StopReason, std::string_view>, 5> kStopTexts = {{
     {StopReason::kNo, "it was interrupted"},

@@ -16,6 +16,9 @@
 
 namespace assay::compare {
 
+// The error rate of all comparisons of an experiment together.
+inline constexpr double kTotalAlpha = 0.05;
+
 struct Arm {
   std::string name;
   std::string command;

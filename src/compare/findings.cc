@@ -163,6 +163,7 @@ Findings findings_of(const Measured& measured, double alpha_share) {
     }
     f.comparisons.push_back(std::move(made));
   }
+  f.ranking = ranking_of(experiment, f.blocks);
   f.marked = std::count_if(f.blocks.complete.begin(), f.blocks.complete.end(),
                            [](const Block& block) { return !block.marks.empty(); });
   f.decided_by = worst_of(f.comparisons, experiment.judgement);
@@ -190,6 +191,10 @@ std::vector<std::size_t> best_arms(const Experiment& e, const Findings& f) {
     if (estimate.method == Method::kNone || estimate.interval.contains(0)) arms.push_back(arm);
   }
   return arms;
+}
+
+std::string headline(const Experiment& e, const Findings& f) {
+  return e.scanned.empty() ? ranking_text(e, f.ranking) : best_value_text(e, f);
 }
 
 std::string best_value_text(const Experiment& e, const Findings& f) {

@@ -8,6 +8,7 @@
 
 #include "compare/effect.h"
 #include "compare/pairs.h"
+#include "compare/ranking.h"
 
 namespace assay::compare {
 
@@ -51,6 +52,7 @@ struct Findings {
   Blocks blocks;
   std::vector<ArmSummary> arms;
   std::vector<Comparison> comparisons;        // arm 1, 2, …
+  Ranking ranking;                            // of three or more arms
   std::optional<Comparison> second_baseline;  // A' against A
   std::optional<double> noise_floor_pct;      // the largest distance of its interval from 0
   std::int64_t marked = 0;                    // blocks with host problems
@@ -75,6 +77,9 @@ std::vector<std::string> warnings_about(const Measured& measured, double alpha_s
 // be told from it. One arm only where it differs from every other one, with the confidence of
 // Experiment::alpha(); so of equal arms one is called the best in at most 5 % of experiments.
 std::vector<std::size_t> best_arms(const Experiment& experiment, const Findings& findings);
+// What an experiment that judges nothing is about: the best value of a scan, the order of three or
+// more arms. Empty for two.
+std::string headline(const Experiment& experiment, const Findings& findings);
 // "fastest: N=4, 1.92 × faster than N=1", "fastest: N=4 or N=8, not distinguishable: …".
 std::string best_value_text(const Experiment& experiment, const Findings& findings);
 

@@ -12,6 +12,7 @@
 namespace assay::compare {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -278,6 +279,25 @@ TEST(Steps, TimeIsSplitWhereLinesArrived) {
   ArmRun buffered{.wall_s = 7, .steps = steps};
   split_time(1, std::vector<OutputMoment>{{6, 7}}, buffered);
   EXPECT_FALSE(buffered.startup_s || buffered.after_s);
+}
+
+TEST(Findings, TwoGroupsOfDifferencesAreSaid) {
+  Measured m = measured_of(24, 0);
+  m.experiment.warm_up = 0;
+  for (ArmRun& run : m.runs) {
+    if (run.arm == 1) run.value *= run.block % 3 == 0 ? 0.4 : 0.75;
+  }
+  EXPECT_THAT(findings_of(m, 1).warnings,
+              Contains(AllOf(HasSubstr("B against A: the differences are in two groups, about -6"),
+                             HasSubstr("(8 pairs) and -2"), HasSubstr("(16 pairs)"))));
+  EXPECT_THAT(findings_of(measured_of(24, 0.02), 1).warnings,
+              Not(Contains(HasSubstr("in two groups"))));
+  // Between the second and the third arm, too.
+  m = measured_of(24, 0, 3);
+  for (ArmRun& run : m.runs) {
+    if (run.arm == 2) run.value *= run.block % 2 == 0 ? 0.4 : 0.75;
+  }
+  EXPECT_THAT(findings_of(m, 1).warnings, Contains(HasSubstr("C against B: the differences are")));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "compare/modality.h"
 
 namespace assay::compare {
 namespace {
@@ -16,6 +17,7 @@ constexpr double kFarApart = 3;  // half-widths between mean and centre
 // As ln(B/A): differences below this print as equal percentages with two decimals. If all runs are
 // equal, the half-width is 0 and only rounding errors remain.
 constexpr double kEqualInPrint = 5e-5;
+constexpr double kGroupsApart = 0.01;  // as ln(B/A)
 constexpr std::int64_t kFewSteps = 4;  // fewer: the pattern probably misses some
 
 void warn_about_change(std::int64_t pairs, std::string_view what, const std::string& from,
@@ -106,6 +108,26 @@ void warn_about_effect(const std::string& name, const Effect& effect,
   }
 }
 
+// Of every pair of arms: the groups of two arms need not show in their differences from the first.
+void warn_about_groups(const Experiment& experiment, const Findings& f,
+                       std::vector<std::string>& warnings) {
+  const auto check = [&](std::size_t from, std::size_t arm) {
+    const auto groups = two_groups(differences(f.blocks, from, arm), kGroupsApart);
+    if (!groups) return;
+    warnings.push_back(fmt::format(
+        "{} against {}: the differences are in two groups, about {:+.2f} % ({}) and {:+.2f} % "
+        "({}): "
+        "the estimate between them describes neither; look for what changes from run to run",
+        experiment.name_of(arm), experiment.name_of(from), percent(groups->low),
+        base::counted(static_cast<std::int64_t>(groups->low_count), "pair"), percent(groups->high),
+        base::counted(static_cast<std::int64_t>(groups->high_count), "pair")));
+  };
+  for (const Comparison& comparison : f.comparisons) check(0, comparison.arm);
+  for (const ArmPair& pair : f.ranking.pairs) {
+    if (pair.from != 0) check(pair.from, pair.arm);
+  }
+}
+
 // Earlier interim analyses, changed rules and changed machines.
 void warn_about_history(const Measured& measured, double alpha_share, const Findings& f,
                         std::vector<std::string>& warnings) {
@@ -162,6 +184,7 @@ std::vector<std::string> warnings_about(const Measured& measured, double alpha_s
   for (const Comparison& comparison : f.comparisons) {
     warn_about_effect(experiment.name_of(comparison.arm), comparison.effect, warnings);
   }
+  warn_about_groups(experiment, f, warnings);
   if (f.second_baseline) {
     const Estimate& e = f.second_baseline->effect.estimate;
     if (e.method != Method::kNone && !e.interval.contains(0)) {

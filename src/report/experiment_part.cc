@@ -146,6 +146,30 @@ PageTable values_table(const ExperimentRecord& record) {
   return table;
 }
 
+// The order of three or more arms, and all pairs of them.
+Section ranking_section(const ExperimentRecord& record) {
+  const Experiment& e = record.measured.experiment;
+  const compare::Ranking& ranking = record.findings.ranking;
+  Section section{"All pairs"};
+  section.blocks.emplace_back(Note{compare::ranking_text(e, ranking) + "."});
+  PageTable table{"Pairs",
+                  {"pair", "measured", "ratio",
+                   fmt::format("{:.4g} % interval", 100 * (1 - ranking.pair_alpha)), "differ"}};
+  for (const compare::ArmPair& pair : ranking.pairs) {
+    std::vector<Cell> cells = {
+        Cell(fmt::format("{} against {}", e.name_of(pair.arm), e.name_of(pair.from)))};
+    for (Cell& cell : effect_cells(e, {.arm = pair.arm, .effect = {.estimate = pair.estimate}})) {
+      cells.push_back(std::move(cell));
+    }
+    cells.emplace_back(pair.differ ? "yes" : "no");
+    table.rows.push_back(std::move(cells));
+  }
+  section.blocks.emplace_back(std::move(table));
+  section.blocks.emplace_back(
+      Note{"Whether two differ is decided by Holm's procedure; the intervals hold together."});
+  return section;
+}
+
 PageTable arms_table(const ExperimentRecord& record) {
   const Experiment& e = record.measured.experiment;
   PageTable table{"Arms",
@@ -352,7 +376,7 @@ Verdict verdict_of_experiment(const ExperimentRecord& record) {
   const compare::Findings& f = record.findings;
   const Cell word = verdict_cell(record, f.verdict);
   if (!record.failure().empty()) return {word.rating, word.text, record.failure()};
-  if (!e.judgement.judged) return {word.rating, word.text, compare::best_value_text(e, f)};
+  if (!e.judgement.judged) return {word.rating, word.text, compare::headline(e, f)};
   const Comparison& decided = f.deciding();
   const double effect = compare::percent(decided.effect.estimate.centre);
   const std::string ratio = ratio_text(effect, is_time(e));
@@ -406,6 +430,7 @@ PagePart experiment_part(ExperimentRecord record) {
   part.verdict = verdict_of_experiment(record);
   if (e.scanned.empty()) {
     add_section(part, {"Goals", {goals_table(record), arms_table(record)}});
+    if (!f.ranking.empty()) add_section(part, ranking_section(record));
   } else {
     add_section(part, {"By value", {values_table(record), values_chart(record)}});
     add_section(part, {"Arms", {arms_table(record)}});

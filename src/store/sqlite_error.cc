@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
 #include <utility>
+
+#include "base/file_size_limit.h"
 
 namespace assay::store {
 namespace {
@@ -14,9 +19,25 @@ std::string damaged_hint(std::string_view path) {
 }
 
 // When the shared file of the write-ahead log cannot grow, SQLite reports an I/O error, but the
-// reason is a full disk.
-bool is_full(int code) {
-  return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE;
+// reason is the same as for SQLITE_FULL.
+bool cannot_grow(int code) {
+  return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE ||
+         code == SQLITE_IOERR_SHMOPEN || code == SQLITE_IOERR_WRITE ||
+         code == SQLITE_IOERR_TRUNCATE;
+}
+
+// Whether one of the database's files is as large as this process may make it. SQLite writes at
+// most this much at once.
+bool is_limited(const std::string& path) {
+  constexpr std::uint64_t kMostAtOnce = 64 << 10;
+  const auto limit = base::file_size_limit();
+  if (!limit) return false;
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    std::error_code missing;
+    const auto size = std::filesystem::file_size(path + suffix, missing);
+    if ((missing ? 0 : size) + kMostAtOnce > *limit) return true;
+  }
+  return false;
 }
 
 std::string hint_for(int primary_code, std::string_view path) {
@@ -61,7 +82,11 @@ bool is_programming_error(int primary_code) {
 
 base::Error sqlite_error(std::string path, int code, std::string_view message) {
   const int primary_code = code & 0xff;
-  const bool full = is_full(code);
+  if (cannot_grow(code) && is_limited(path)) {
+    return base::unfit_error(std::move(path), "cannot grow: " + base::file_size_limit_text(),
+                             "raise it: ulimit -f unlimited");
+  }
+  const bool full = primary_code == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE;
   std::string what = fmt::format("{} (SQLite code {})", full ? "the disk is full" : message, code);
   std::string hint = hint_for(full ? SQLITE_FULL : primary_code, path);
   return is_programming_error(primary_code)

@@ -54,6 +54,39 @@ TEST_P(Disk, FullBeforeItBegins) {
   EXPECT_THAT(outcome.out, HasSubstr("\nok\nagain 0\n"));
 }
 
+// A limit on the size of files is said to be that, not a full disk, and ends neither Assay nor the
+// command.
+TEST_P(WithTracer, FileSizeLimit) {
+  for (const int kib : {0, 1, 16, 60}) {
+    SCOPED_TRACE(kib);
+    Project project;
+    const auto outcome = project.bash(
+        "ulimit -f " + std::to_string(kib) + "; \"$A\" run --tracer " + GetParam() +
+        " -- bash -c 'echo limit $(ulimit -f)' 2>&1 | cat; echo status ${PIPESTATUS[0]}");
+    EXPECT_THAT(outcome.out, HasSubstr("limit " + std::to_string(kib) + "\n")) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("\nstatus 0\n"));
+    EXPECT_THAT(outcome.out, HasSubstr("the file-size limit (ulimit -f) is "));
+    EXPECT_THAT(outcome.out, ::testing::Not(HasSubstr("SQLite")));
+    EXPECT_EQ(lines(outcome.out).size(), 3U) << outcome.out;
+    // Other verbs end with a line, not with a signal.
+    if (kib > 16) continue;
+    const auto label = project.bash("\"$A\" run -- true; ulimit -f " + std::to_string(kib) +
+                                    "; \"$A\" label here 1 2>&1 | cat; echo ${PIPESTATUS[0]}");
+    EXPECT_THAT(label.out, HasSubstr("the file-size limit (ulimit -f) is "));
+    EXPECT_THAT(label.out, ::testing::EndsWith("\n3\n"));
+  }
+}
+// The command has the limit, and the signal, that it would have without Assay.
+TEST_P(WithTracer, FileSizeLimitOfTheCommand) {
+  Project project;
+  const auto outcome = project.bash(
+      "\"$A\" run --tracer " + GetParam() +
+      " -- bash -c 'trap \"\" PIPE; (ulimit -f 1; head -c 9999 /dev/zero > big); echo $?' 2>&1");
+  EXPECT_THAT(outcome.out, HasSubstr("153\n"));  // 128 + SIGXFSZ
+}
+INSTANTIATE_TEST_SUITE_P(Chaos, WithTracer, ::testing::Values("preload", "ebpf", "ptrace"),
+                         [](const auto& one) { return one.param; });
+
 TEST_P(Disk, FilledWhileItRuns) {
   Project project;
   const auto outcome = on_small_disk(

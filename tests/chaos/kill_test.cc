@@ -215,6 +215,49 @@ TEST_P(Kill, KeeperAndCollector) {
       });
 }
 
+// A dynamic program goes on, whatever it does first, and so do the programs that it starts.
+class Deserted : public ::testing::TestWithParam<const char*> {};
+TEST_P(Deserted, TheCallWorks) {
+  Project project;
+  ASSERT_EQ(project.bash("echo text > text").exit_code, 0);
+  Background run({support::program(), "run", "--tracer", "preload", "--",
+                  CHAOS_PROGRAMS "/deserted", GetParam()},
+                 project.path());
+  const pid_t collector = await_child(run.pid(), kCollector);
+  const pid_t guard = await_child(run.pid(), kGuard);
+  ASSERT_TRUE(collector != 0 && guard != 0) << run.err();
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(project.path() / "kept_0.txt"); }));
+  for (const pid_t one : {guard, collector, run.pid()}) ::kill(one, SIGKILL);
+  run.wait();
+  ASSERT_EQ(project.bash("touch go").exit_code, 0);
+  EXPECT_TRUE(eventually([&] { return run.out() == "text\ndone\n"; }, std::chrono::seconds(5)))
+      << run.out() << run.err();
+  EXPECT_EQ(run.err(), "");
+  EXPECT_EQ(project.finished_run()["run"]["status"], "interrupted");
+}
+INSTANTIATE_TEST_SUITE_P(Chaos, Deserted,
+                         ::testing::Values("execve", "execlp", "vfork", "posix_spawn", "system",
+                                           "popen", "threads", "dlopen", "mkstemp", "utimensat",
+                                           "remove", "rename"),
+                         [](const auto& one) { return std::string(one.param); });
+
+// A shell script runs on to its end.
+TEST(KillEverybodyElse, AScriptRunsOn) {
+  Project project;
+  Background run({support::program(), "run", "--tracer", "preload", "--", "bash", "-c",
+                  "echo > kept_0.txt; while [ ! -e go ]; do :; done; seq 3 | sort -r > a; mv a b; "
+                  "sh -c 'sh -c \"cat b\"'; echo done"},
+                 project.path());
+  const pid_t collector = await_child(run.pid(), kCollector);
+  const pid_t guard = await_child(run.pid(), kGuard);
+  ASSERT_TRUE(collector != 0 && guard != 0) << run.err();
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(project.path() / "kept_0.txt"); }));
+  for (const pid_t one : {guard, collector, run.pid()}) ::kill(one, SIGKILL);
+  run.wait();
+  ASSERT_EQ(project.bash("touch go").exit_code, 0);
+  EXPECT_TRUE(eventually([&] { return run.out() == "3\n2\n1\ndone\n"; })) << run.out() << run.err();
+}
+
 TEST_P(Kill, Command) {
   at_moments([](Victim& run) { ::kill(run.parts().command, SIGKILL); },
              [this](Project& project, Victim& run) {

@@ -155,7 +155,8 @@ TEST_F(CompareCli, TheArmThatDecidedIsNamed) {
                                          "--arm",       "ok=echo took 100",
                                          "--arm",       "slow=echo took 110",
                                          "--metric",    kTook,
-                                         "--max-pairs", "8"};
+                                         "--max-pairs", "8",
+                                         "--margin",    "1%"};
   std::vector<std::string> text = arms;
   text.insert(text.end(), {"-o", "y"});
   EXPECT_THAT(compare(text).out, HasSubstr("FAIL: slow: the interval is beyond a margin of 1 %"));
@@ -166,6 +167,39 @@ TEST_F(CompareCli, TheArmThatDecidedIsNamed) {
       support::run({{support::program(), "report", "x", "-o", "page.md"}, "", directory_.path()});
   EXPECT_EQ(page.exit_code, 0) << page.err;
   EXPECT_THAT(read("page.md"), HasSubstr("slow against A: \\+10.00 %"));
+}
+
+// Without a margin the question is the order; every way of showing the result answers it.
+TEST_F(CompareCli, TheOrderOfThreeArms) {
+  const std::vector<std::string> arms = {"--a",         kA,
+                                         "--arm",       "slow=echo took 110",
+                                         "--arm",       "quick=echo took 90",
+                                         "--arm",       "same=echo took 90",
+                                         "--metric",    kTook,
+                                         "--max-pairs", "12",
+                                         "--export",    "r.md",
+                                         "-o",          "y"};
+  const std::string line = "least: quick or same; order: quick or same, then A, then slow";
+  const auto outcome = compare(arms);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\n" + line));
+  EXPECT_THAT(outcome.out, HasSubstr("\nquick against slow  -18.18 %  1.22 × less"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("margin")));
+  EXPECT_THAT(read("r.md"), HasSubstr(line));
+  EXPECT_THAT(read("r.md"), HasSubstr("| quick against slow | -18.18 % | "));
+  const Json json = Json::parse(read("y/result.json"));
+  EXPECT_EQ(json["order"], Json::parse(R"([["quick", "same"], ["A"], ["slow"]])"));
+  ASSERT_EQ(json["all_pairs"].size(), 6U);
+  EXPECT_EQ(json["all_pairs"][3]["arm"], "quick");
+  EXPECT_EQ(json["all_pairs"][3]["against"], "slow");
+  EXPECT_TRUE(json["all_pairs"][3]["differ"].get<bool>());
+  EXPECT_NEAR(json["all_pairs"][3]["ci_high_pct"].get<double>(), -18.18, 0.01);
+  EXPECT_FALSE(json["all_pairs"][5]["differ"].get<bool>());
+  const auto page =
+      support::run({{support::program(), "report", "y", "-o", "page.html"}, "", directory_.path()});
+  EXPECT_EQ(page.exit_code, 0) << page.err;
+  EXPECT_THAT(read("page.html"), HasSubstr("least: quick or same; order: "));
+  EXPECT_THAT(read("page.html"), HasSubstr("quick against slow"));
 }
 
 // Zero would look like a value.

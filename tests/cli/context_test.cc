@@ -204,5 +204,23 @@ TEST_F(Context, VerbsThatMakeFilesAreRecorded) {
   EXPECT_EQ(json("reproduce tiny.tokens --run --directory copy")["verdict"], "identical");
 }
 
+// The password of a client is in its own arguments, in the script that calls it, and in the list of
+// processes; it gets into none of the files.
+class Secrets : public ScriptedProject {};
+TEST_F(Secrets, PasswordsOfKnownClientsAreNowhere) {
+  done(
+      "mkdir -p p/bin && for c in mysql sshpass redis-cli lftp; do printf '#!/bin/sh\\ntrue\\n' > "
+      "p/bin/$c; done && chmod +x p/bin/*");
+  done(
+      "cd p && $ASSAY init >/dev/null && PATH=$PWD/bin:$PATH && "
+      "$ASSAY run -- mysql -uroot -ppa55w0rdX db && $ASSAY run -- sshpass -p pa55w0rdX ssh h && "
+      "$ASSAY run -- sh -c 'redis-cli -h h -a pa55w0rdX ping > out; lftp -u me,pa55w0rdX h' && "
+      "$ASSAY export out --format ro-crate -o crate && $ASSAY export out --format prov -o "
+      "prov.json "
+      "&& $ASSAY report last -o r.html && $ASSAY pack out -o p.tar");
+  EXPECT_EQ(shell("cd p && grep -rl pa55w0rdX . .assay").out, "");
+  EXPECT_THAT(done("cd p && $ASSAY show last --json").out, HasSubstr("-a [redacted] ping"));
+}
+
 }  // namespace
 }  // namespace assay

@@ -291,5 +291,43 @@ with tarfile.open("evil.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
   EXPECT_FALSE(fs::exists(directory_.path() / "secret/raw"));
 }
 
+// The packages are not in the pack, but their versions are. No network: pip finds a wheel here.
+TEST_F(Pack, AVirtualEnvironmentIsMadeAgain) {
+  if (shell("python3 -c 'import venv, ensurepip'").exit_code != 0) {
+    GTEST_SKIP() << "python3 has no venv with pip";
+  }
+  const auto made = shell(R"sh(
+    mkdir -p i/tinyadd-1.2.3.dist-info wheels; cd i
+    echo 'def add(a, b): return a + b' > tinyadd.py; cd tinyadd-1.2.3.dist-info
+    printf 'Metadata-Version: 2.1\nName: tinyadd\nVersion: 1.2.3\n' > METADATA
+    printf 'Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n' > WHEEL
+    printf 'tinyadd.py,,\ntinyadd-1.2.3.dist-info/METADATA,,\ntinyadd-1.2.3.dist-info/RECORD,,\n' > RECORD
+    cd ..; python3 -m zipfile -c ../wheels/tinyadd-1.2.3-py3-none-any.whl tinyadd.py tinyadd-1.2.3.dist-info
+    cd ../project; python3 -m venv --without-pip .venv; cp -r ../i/* .venv/lib/python3*/site-packages
+    echo 'import tinyadd; open("out", "w").write(f"{tinyadd.add(1, 2)}\n")' > t.py
+    $A run -- .venv/bin/python t.py && $A pack out -o ../p.tar && cd .. && rm -r project &&
+    $A unpack p.tar --directory new)sh");
+  ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
+  const auto told = shell("cd new; $A reproduce out --run");
+  EXPECT_EQ(told.exit_code, 2);
+  EXPECT_THAT(told.out, HasSubstr("/new/.venv is not here, and no recorded run makes it; "
+                                  "--make-environments makes it, with 1 package of"));
+  EXPECT_THAT(shell("cd new; $A reproduce out").out,
+              HasSubstr("next: assay reproduce out --run --make-environments\n"));
+  // Nothing is left of one that cannot be made.
+  const auto failed = shell(
+      "cd new; mkdir ../empty; PIP_NO_INDEX=1 PIP_FIND_LINKS=../empty $A reproduce out "
+      "--run --make-environments");
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_THAT(failed.err, HasSubstr("tinyadd==1.2.3; make it by hand"));
+  EXPECT_FALSE(fs::exists(directory_.path() / "new/.venv"));
+  const auto done = shell(
+      "cd new; PIP_NO_INDEX=1 PIP_FIND_LINKS=../wheels $A reproduce out --run "
+      "--make-environments");
+  EXPECT_EQ(done.exit_code, 0) << done.out << done.err;
+  EXPECT_THAT(done.err, HasSubstr("/new/.venv with tinyadd==1.2.3\n"));
+  EXPECT_THAT(done.out, HasSubstr("reproduced: "));
+}
+
 }  // namespace
 }  // namespace assay

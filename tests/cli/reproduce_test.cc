@@ -129,5 +129,19 @@ TEST_F(ReproduceCli, NoExportHasThePasswordOfTheRemote) {
               HasSubstr("\"git+https://example.org/p.git\""));
 }
 
+// A stage that makes an environment leaves thousands of files that never come out alike.
+TEST_F(ReproduceCli, OtherOutputsAreALinePerFolderAndTheVerdictIsLast) {
+  shell(
+      "$ASSAY run -- bash -c 'mkdir -p env few; for i in {1..40}; do mkdir env/$i; "
+      "echo $RANDOM$RANDOM$i > env/$i/f; done; date +%N > few/one; echo same > same'");
+  const auto outcome = shell("$ASSAY reproduce same --run 2>/dev/null");
+  EXPECT_THAT(outcome.out, HasSubstr("40 files in "));
+  EXPECT_THAT(outcome.out, HasSubstr("/env/\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("/few/one\n"));
+  EXPECT_EQ(outcome.out.find("/env/1/f"), std::string::npos);
+  const std::string::size_type last = outcome.out.rfind('\n', outcome.out.size() - 2);
+  EXPECT_THAT(outcome.out.substr(last + 1), ::testing::StartsWith("reproduced: ")) << outcome.out;
+}
+
 }  // namespace
 }  // namespace assay

@@ -136,6 +136,30 @@ std::string markdown_head(const std::vector<std::string>& parameters, double alp
   return text + "|\n";
 }
 
+// All pairs of three or more arms.
+std::string markdown_pairs(const ExperimentResult& result) {
+  const Experiment& e = result.measured.experiment;
+  const compare::Ranking& ranking = result.findings.ranking;
+  if (ranking.empty()) return {};
+  std::string text = fmt::format(
+      "\n| all pairs | effect | {:.4g} % interval | ratio | differ |\n|---|---|---|---|---|\n",
+      100 * (1 - ranking.pair_alpha));
+  for (const compare::ArmPair& pair : ranking.pairs) {
+    const compare::ConfidenceInterval p = compare::percent(pair.estimate.interval);
+    const bool known = pair.estimate.method != compare::Method::kNone;
+    add_markdown_row(
+        text,
+        {markdown_text(fmt::format("{} against {}", e.name_of(pair.arm), e.name_of(pair.from))),
+         known ? report::signed_percent(compare::percent(pair.estimate.centre)) : "—",
+         known ? fmt::format("{} to {}", report::signed_percent(p.low),
+                             report::signed_percent(p.high))
+               : "—",
+         known ? markdown_text(compare::ratio_text(e, pair.estimate.centre)) : "—",
+         pair.differ ? "yes" : "no"});
+  }
+  return text;
+}
+
 // Below the table: what was measured, where, and against which margin.
 std::string markdown_foot(const ExperimentResult& result, bool of_scan) {
   const Experiment& e = result.measured.experiment;
@@ -151,8 +175,11 @@ std::string markdown_foot(const ExperimentResult& result, bool of_scan) {
                         markdown_text(session.begun), markdown_text(session.assay));
   }
   text += ".\n";
-  if (!e.scanned.empty())
-    text += fmt::format("\n{}.\n", markdown_text(compare::best_value_text(e, result.findings)));
+  if (of_scan) return text;
+  if (const std::string line = compare::headline(e, result.findings); !line.empty()) {
+    text += fmt::format("\n{}.\n", markdown_text(line));
+  }
+  if (e.scanned.empty()) text += markdown_pairs(result);
   return text;
 }
 

@@ -164,6 +164,30 @@ Json best_json(const ExperimentResult& c) {
   return names;
 }
 
+// Groups of arms from best to worst; those of a group cannot all be told apart.
+Json order_json(const ExperimentResult& c) {
+  Json groups = Json::array();
+  for (const auto& group : c.findings.ranking.groups) {
+    Json names = Json::array();
+    for (const std::size_t arm : group) names.push_back(c.measured.experiment.name_of(arm));
+    groups.push_back(std::move(names));
+  }
+  return groups;
+}
+
+Json all_pairs_json(const ExperimentResult& c) {
+  Json rows = Json::array();
+  for (const compare::ArmPair& pair : c.findings.ranking.pairs) {
+    Json row = {{"arm", c.measured.experiment.name_of(pair.arm)},
+                {"against", c.measured.experiment.name_of(pair.from)},
+                {"confidence_pct", 100 * (1 - c.findings.ranking.pair_alpha)},
+                {"differ", pair.differ}};
+    add_estimate(pair.estimate, row);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 // A row per block, with the values in the order of arms[].
 Json pairs_json(const ExperimentResult& c) {
   Json rows = Json::array();
@@ -203,6 +227,10 @@ Json experiment_json(const ExperimentResult& c) {
   if (!experiment.scanned.empty()) {
     json["scanned"] = experiment.scanned;
     json["best"] = best_json(c);
+  }
+  if (!f.ranking.empty()) {
+    json["order"] = order_json(c);
+    json["all_pairs"] = all_pairs_json(c);
   }
   json["arms"] = arms_json(c);
   Json comparisons = Json::array();

@@ -198,6 +198,9 @@ base::Result<RequestedExperiments> requested_experiments(const CompareOptions& o
     ASSAY_TRY(e, compare::with_arm_per_value(e, parameters));
     requested.points.push_back({.name = {}, .values = {}, .experiment = std::move(e)});
   } else {
+    // Of three or more the question is their order, not whether each is within a margin of the
+    // first.
+    if (e.arms.size() > 2) e.judgement.judged = has_margin;
     requested.points.push_back({.name = {}, .values = {}, .experiment = std::move(e)});
   }
   for (const compare::ScanPoint& point : requested.points) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -174,6 +175,35 @@ void print_comparison(const Session& session, const ExperimentResult& c,
   print_quality(session, comparison);
 }
 
+// All pairs of three or more arms; of many only neighbours in the order.
+void print_ranking(const Session& session, const ExperimentResult& c) {
+  constexpr std::size_t kMostPairs = 15;
+  const Experiment& e = c.measured.experiment;
+  const compare::Ranking& ranking = c.findings.ranking;
+  if (ranking.empty()) return;
+  std::vector<std::size_t> order;
+  for (const auto& group : ranking.groups) order.insert(order.end(), group.begin(), group.end());
+  const auto neighbours = [&](const compare::ArmPair& pair) {
+    const auto at = std::ranges::find(order, pair.from) - std::ranges::find(order, pair.arm);
+    return at == 1 || at == -1;
+  };
+  base::Table table({"all pairs", "effect", "ratio",
+                     fmt::format("{:.4g} % from", 100 * (1 - ranking.pair_alpha)), "to", "differ"});
+  const bool all = ranking.pairs.size() <= kMostPairs;
+  for (const compare::ArmPair& pair : ranking.pairs) {
+    if (!all && !neighbours(pair)) continue;
+    std::vector<std::string> cells = estimate_cells(e, pair.estimate);
+    cells.emplace_back(pair.differ ? "yes" : "no");
+    add_row(table, {fmt::format("{} against {}", e.name_of(pair.arm), e.name_of(pair.from))},
+            cells);
+  }
+  session.print("\n");
+  session.print(table);
+  session.print(fmt::format(
+      "{}differ: Holm's procedure; the {} intervals together have 95 % coverage\n",
+      all ? "" : "neighbours in the order, all others with --json; ", ranking.pairs.size()));
+}
+
 std::string verdict_line(const ExperimentResult& c) {
   const Experiment& e = c.measured.experiment;
   const Comparison& deciding = c.findings.deciding();
@@ -281,6 +311,11 @@ void print_experiment(const Session& session, const ExperimentResult& c) {
     print_arms(session, c);
     for (const Comparison& comparison : c.findings.comparisons) {
       print_comparison(session, c, comparison);
+    }
+    print_ranking(session, c);
+    if (const std::string line = compare::ranking_text(c.measured.experiment, c.findings.ranking);
+        !line.empty()) {
+      session.print("\n" + line + "\n");
     }
   }
   session.print(verdict_line(c));

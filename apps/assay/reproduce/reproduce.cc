@@ -2,16 +2,22 @@
 // out in a fresh copy and compares every output.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/log.h"
+#include "base/path_map.h"
 #include "base/process/environment.h"
 #include "base/table.h"
 #include "base/terminal.h"
@@ -36,6 +42,7 @@ struct ReproduceOptions {
   std::string directory;
   bool run = false;
   bool allow_outside = false;
+  bool make_environments = false;
 };
 
 std::string short_hash(const std::optional<hash::Digest>& digest) {
@@ -127,16 +134,69 @@ std::string difference_text(const lineage::ReproductionPlan& plan,
   return fmt::format("{} of {} files in {} differ", different, all, artifact);
 }
 
-// The artifact decides; other outputs are worth a remark where they differ.
-void print_verdicts(const Session& session, const lineage::ReproductionPlan& plan,
-                    const lineage::Reproduction& done) {
-  base::Table others({plan.artifact ? "also" : "verdict", "run", "recorded", "now", "path"});
+// Files of a stage that came out alike in the same way, in one folder at the top of the project.
+struct AlikeFiles {
+  lineage::OutputMatch match = lineage::OutputMatch::kUnknown;
+  store::RunId run = 0;
+  std::string folder;
+  std::vector<const lineage::OutputComparison*> files;
+};
+
+// "/p/.venv" for "/p/.venv/lib/x.py" in the project /p; "/p" for a file at its top.
+std::string top_folder(const std::string& path, const std::string& root) {
+  const std::string_view below = base::PathMap(root, "").inside(path) && path.size() > root.size()
+                                     ? std::string_view(path).substr(root.size() + 1)
+                                     : std::string_view(path).substr(1);
+  const std::size_t slash = below.find('/');
+  const std::size_t begin = path.size() - below.size();
+  return slash == below.npos ? path.substr(0, begin - 1) : path.substr(0, begin + slash);
+}
+
+// Outputs other than the artifact that are worth a remark. A folder of many is one line: a stage
+// that makes an environment leaves thousands that no machine makes alike.
+base::Table other_outputs(const lineage::ReproductionPlan& plan,
+                          const lineage::Reproduction& done) {
+  constexpr std::size_t kListed = 3;
+  std::vector<AlikeFiles> groups;
   for (const lineage::StageResult& stage : done.stages) {
+    const std::size_t first = groups.size();
+    std::map<std::pair<lineage::OutputMatch, std::string>, std::size_t> places;
     for (const lineage::OutputComparison& one : stage.outputs) {
       if (one.path == plan.artifact_path || one.match == lineage::OutputMatch::kIdentical) continue;
-      others.row({std::string(to_text(one.match)), std::to_string(stage.run),
-                  short_hash(one.recorded), short_hash(one.now), one.path});
+      const std::string folder = top_folder(one.path, plan.root);
+      const auto [place, is_new] = places.try_emplace({one.match, folder}, first + places.size());
+      if (is_new) groups.push_back({one.match, stage.run, folder, {}});
+      groups[place->second].files.push_back(&one);
     }
+  }
+  base::Table others({plan.artifact ? "also" : "verdict", "run", "recorded", "now", "path"});
+  for (const AlikeFiles& group : groups) {
+    const std::string word(to_text(group.match));
+    const std::string run = std::to_string(group.run);
+    if (group.files.size() > kListed) {
+      others.row({word, run, "", "",
+                  fmt::format("{} in {}/",
+                              base::counted(static_cast<std::int64_t>(group.files.size()), "file"),
+                              group.folder)});
+      continue;
+    }
+    for (const lineage::OutputComparison* one : group.files) {
+      others.row({word, run, short_hash(one->recorded), short_hash(one->now), one->path});
+    }
+  }
+  return others;
+}
+
+// The artifact decides, and the last line says what.
+void print_verdicts(const Session& session, const lineage::ReproductionPlan& plan,
+                    const lineage::Reproduction& done, bool removed) {
+  if (const base::Table others = other_outputs(plan, done); !others.empty()) {
+    session.print(others);
+    session.print("\n");
+  }
+  if (removed) session.print("the copy was removed; --directory DIR keeps it\n");
+  if (!done.directory.empty()) {
+    session.print(fmt::format("the copy: {}\n", base::printable(done.directory.string())));
   }
   switch (done.exit_code()) {
     case ExitCode::kYes:
@@ -152,14 +212,6 @@ void print_verdicts(const Session& session, const lineage::ReproductionPlan& pla
           "undecided: {}\n",
           base::printable(done.undecided.empty() ? "contents were not recorded" : done.undecided)));
   }
-  if (!others.empty()) {
-    session.print("\n");
-    session.print(others);
-    session.print("\n");
-  }
-  if (!done.directory.empty()) {
-    session.print(fmt::format("the copy: {}\n", base::printable(done.directory.string())));
-  }
 }
 
 Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& options) {
@@ -167,9 +219,19 @@ Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& optio
   ASSAY_TRY(const std::filesystem::path here, working_directory());
   ASSAY_TRY(lineage::Artifact artifact, lineage::resolve_artifact(store, options.what, here));
   ASSAY_TRY(const DescribedFile described, describe_file(store, artifact));
-  ASSAY_TRY(
-      const lineage::ReproductionPlan plan,
-      lineage::plan_reproduction(store, artifact, base::Environment::from_current().values()));
+  const auto environment = base::Environment::from_current().values();
+  ASSAY_TRY(lineage::ReproductionPlan plan,
+            lineage::plan_reproduction(store, artifact, environment));
+  if (options.run && options.make_environments && !plan.missing_environments.empty()) {
+    for (const lineage::MissingEnvironment& one : plan.missing_environments) {
+      if (!session.quiet) {
+        base::write_stderr(fmt::format("making {} with {}\n", base::printable(one.folder),
+                                       fmt::join(one.packages, " ")));
+      }
+      ASSAY_TRY_VOID(lineage::make_environment(one));
+    }
+    ASSAY_TRY(plan, lineage::plan_reproduction(store, artifact, environment));
+  }
   base::Json document = to_json(plan);
   document["on_disk"] = to_json(described.state);
   if (!described.text.empty()) {
@@ -178,11 +240,15 @@ Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& optio
   if (!options.run) {
     session.print_json(document);
     print_plan(session, plan);
-    const bool allowed = std::all_of(plan.obstacles.begin(), plan.obstacles.end(),
+    const bool allowed =
+        std::all_of(plan.obstacles.begin(), plan.obstacles.end(),
+                    [](const lineage::Obstacle& one) { return one.outside || one.environment; });
+    const bool outside = std::any_of(plan.obstacles.begin(), plan.obstacles.end(),
                                      [](const lineage::Obstacle& one) { return one.outside; });
     if (allowed) {
-      session.next(fmt::format("assay reproduce {} --run{}", base::path_argument(options.what),
-                               plan.obstacles.empty() ? "" : " --allow-outside"));
+      session.next(fmt::format("assay reproduce {} --run{}{}", base::path_argument(options.what),
+                               plan.missing_environments.empty() ? "" : " --make-environments",
+                               outside ? " --allow-outside" : ""));
     }
     return ExitCode::kYes;
   }
@@ -191,7 +257,7 @@ Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& optio
   if (session.quiet) silent.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   ASSAY_TRY(lineage::Reproduction done,
             lineage::run_plan(plan, {.directory = options.directory,
-                                     .environment = base::Environment::from_current().values(),
+                                     .environment = environment,
                                      .allow_outside = options.allow_outside,
                                      .output_fd = session.quiet ? silent.get() : STDERR_FILENO,
                                      .progress = [&session](std::string_view line) {
@@ -208,8 +274,7 @@ Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& optio
                         : done.exit_code() == ExitCode::kNo ? "different"
                                                             : "undecided";
   session.print_json(document);
-  print_verdicts(session, plan, done);
-  if (removed) session.print("the copy was removed; --directory DIR keeps it\n");
+  print_verdicts(session, plan, done, removed);
   return done.exit_code();
 }
 
@@ -233,6 +298,10 @@ Verb reproduce_verb(const Session& session) {
                        {},
                        "DIR",
                        true},
+                      {"--make-environments",
+                       "with --run: make virtual environments that are not here, with the recorded "
+                       "versions of their packages",
+                       &options->make_environments},
                       {"--allow-outside", "let stages write their outputs outside the project",
                        &options->allow_outside}},
           .action = [&session, options] { return reproduce(session, *options); }};

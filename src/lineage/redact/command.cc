@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "lineage/redact/secret_name.h"
+#include "lineage/redact/secret_option.h"
 
 namespace assay::lineage {
 namespace {
@@ -93,24 +94,11 @@ bool must_redact(Secrecy secrecy, std::string_view value) {
   return !value.starts_with('$') && !value.starts_with("\"$");
 }
 
-// Options of well-known programs that take a secret without being named after one.
-struct SecretOption {
-  std::string_view program;
-  std::string_view option;
-  bool after_colon;  // user:password
-  bool next = true;  // the value may be the next argument; mysql's -p alone prompts for it
-  std::string_view verb = "";  // only after this subcommand: `docker run -p` is a port
-};
-constexpr std::array<SecretOption, 10> kSecretOptions = {{{"curl", "-u", true},
-                                                          {"curl", "--user", true},
-                                                          {"wget", "--user", true},
-                                                          {"sshpass", "-p", false},
-                                                          {"redis-cli", "-a", false},
-                                                          {"docker", "-p", false, true, "login"},
-                                                          {"podman", "-p", false, true, "login"},
-                                                          {"mysql", "-p", false, false},
-                                                          {"mysqldump", "-p", false, false},
-                                                          {"mariadb", "-p", false, false}}};
+// A published port of a container: "8080:80", "127.0.0.1:5432:5432/tcp".
+bool is_port_mapping(std::string_view value) {
+  if (value.ends_with("/tcp") || value.ends_with("/udp")) value.remove_suffix(4);
+  return value.find_first_not_of("0123456789.:-") == kNone;
+}
 
 class Redactor {
  public:
@@ -123,7 +111,7 @@ class Redactor {
   }
 
  private:
-  [[nodiscard]] bool pending() const { return next_ != Secrecy::kPublic || next_after_colon_; }
+  [[nodiscard]] bool pending() const { return next_ != Secrecy::kPublic || next_part_; }
 
   // Each part between spaces is handled as a separate argument; quoted parts stay together.
   std::string script(std::string_view text) {
@@ -165,14 +153,28 @@ class Redactor {
         out += argument(part.substr(1, part.size() - 2));
         out += part.back();
       } else {
-        out += single(part);
+        out += with_quoted_script(part);
       }
     }
     // A script's last option does not take its value from the next argument of the command.
     next_ = Secrecy::kPublic;
-    next_after_colon_ = false;
+    next_part_.reset();
     assigned_.reset();
     return out;
+  }
+
+  // os.system('mysql -pX db'), -H'Authorization: X': what is quoted is handled by itself, unless it
+  // is a secret as a whole.
+  std::string with_quoted_script(std::string_view part) {
+    const std::size_t begin = part.find_first_of("'\"");
+    const std::size_t end = begin == kNone ? kNone : part.find(part[begin], begin + 1);
+    if (end == kNone || pending() || has_secret_name(part)) return single(part);
+    const std::string_view inner = part.substr(begin + 1, end - begin - 1);
+    const auto known = secret_option_of(client_, verb_, part);
+    if (inner.find_first_of(" \t\n") == kNone || (known && known->value)) return single(part);
+    std::string out = single(part.substr(0, begin));
+    out += part[begin] + argument(inner) + part[end];
+    return end + 1 < part.size() ? out + with_quoted_script(part.substr(end + 1)) : out;
   }
 
   // Whether a secret follows: "Bearer x", and "machine h login u password x" of .netrc.
@@ -190,11 +192,15 @@ class Redactor {
 
   std::string single(std::string_view word) {
     const Secrecy secrecy = std::exchange(next_, Secrecy::kPublic);
-    const bool after_colon = std::exchange(next_after_colon_, false);
+    const auto part = std::exchange(next_part_, std::nullopt);
     if (must_redact(secrecy, word) && !word.starts_with('-')) return std::string(kRedacted);
-    if (after_colon) return redact_after_colon(word);
+    if (part) return redact_part(*part, word);
     if (auto known = secret_option(word)) return *std::move(known);
-    remember_program(word);
+    remember_client(word);
+    // `aws configure set aws_secret_access_key X`
+    if (std::exchange(after_set_, word == "set") && secrecy_of_name(word) == Secrecy::kSecret) {
+      next_ = Secrecy::kSecret;
+    }
     next_is_script_ = word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
     if (word.starts_with('-') && word.find('=') == kNone) next_ = secrecy_of_option(word);
     if (const auto header = header_value(word)) {
@@ -220,39 +226,64 @@ class Redactor {
            secrecy_of_name(name) == Secrecy::kSecret;
   }
 
-  static std::string redact_after_colon(std::string_view word) {
-    const std::size_t colon = word.find(':');
-    if (colon == kNone || is_number_or_bool(word)) return std::string(word);
-    return std::string(word.substr(0, colon + 1)) + std::string(kRedacted);
+  // The secret part of a client's value. References to variables contain no secret.
+  std::string redact_part(SecretPart part, std::string_view value) const {
+    if (in_container_ && is_port_mapping(value)) return std::string(value);
+    std::size_t begin = 0;
+    std::size_t end = value.size();
+    if (part == SecretPart::kAfterColon) {
+      if (is_number_or_bool(value)) return std::string(value);
+      begin = value.find(':');
+    } else if (part == SecretPart::kAfterComma) {
+      begin = value.find(',');
+    } else if (part == SecretPart::kAfterPercent) {
+      begin = value.find('%');
+    } else if (part == SecretPart::kAfterSlash) {
+      begin = value.find('/');
+      end = std::min(value.find('@'), value.size());
+    }
+    if (begin == kNone || begin >= end) return std::string(value);
+    if (part != SecretPart::kWhole) ++begin;
+    if (!must_redact(Secrecy::kSecret, value.substr(begin, end - begin))) return std::string(value);
+    return std::string(value.substr(0, begin)) + std::string(kRedacted) +
+           std::string(value.substr(end));
   }
 
   std::optional<std::string> secret_option(std::string_view word) {
-    for (const SecretOption& known : kSecretOptions) {
-      if (program_ != known.program || !word.starts_with(known.option)) continue;
-      if (!known.verb.empty() && verb_ != known.verb) continue;
-      std::string_view value = word.substr(known.option.size());
-      const bool is_long = known.option.starts_with("--");
-      if (is_long && !value.empty() && !value.starts_with('=')) continue;
-      if (value.empty()) {
-        next_after_colon_ = known.after_colon;
-        if (known.next && !known.after_colon) next_ = Secrecy::kSecret;
-        return std::string(word);
-      }
-      const std::size_t keep = known.option.size() + (is_long ? 1 : 0);
-      value = word.substr(keep);
-      return std::string(word.substr(0, keep)) +
-             (known.after_colon ? redact_after_colon(value) : std::string(kRedacted));
+    // "-pX" in a list: ["mysql", "-pX"]
+    const std::size_t lead = std::min(word.find_first_not_of("'\"([{,"), word.size());
+    const std::string_view option = word.substr(lead);
+    constexpr std::string_view kPassphrase = "pass:";  // openssl's: -passin pass:X
+    if (option.starts_with(kPassphrase) && option.size() > kPassphrase.size()) {
+      return std::string(word.substr(0, lead)) + std::string(kPassphrase) +
+             redact_part(SecretPart::kWhole, option.substr(kPassphrase.size()));
     }
-    return std::nullopt;
+    const auto known = secret_option_of(client_, verb_, option);
+    if (!known) return std::nullopt;
+    if (!known->value) {
+      next_part_ = known->part;
+      return std::string(word);
+    }
+    std::string_view value = option.substr(*known->value);
+    const std::size_t quote = lead > 0 ? value.find(word[lead - 1]) : kNone;
+    const std::string_view behind =
+        quote == kNone ? std::string_view() : value.substr(quote, value.size());
+    value = value.substr(0, quote);
+    return std::string(word.substr(0, lead)) + std::string(option.substr(0, *known->value)) +
+           redact_part(known->part, value) + std::string(behind);
   }
 
-  void remember_program(std::string_view word) {
+  void remember_client(std::string_view word) {
     const std::string_view file = word.substr(word.rfind('/') + 1);
-    for (const SecretOption& known : kSecretOptions) {
-      if (file == known.program) program_ = known.program;
-      if (!known.verb.empty() && program_ == known.program && word == known.verb) {
-        verb_ = known.verb;
-      }
+    if (file == "docker" || file == "podman" || file == "nerdctl") in_container_ = true;
+    if (const std::string_view client = known_client(word); !client.empty()) {
+      client_ = client;
+      verb_ = {};
+      wrapper_ = client == "sshpass";
+    } else if (is_verb_of(client_, word)) {
+      verb_ = word;
+    } else if (wrapper_ && !word.starts_with('-')) {
+      client_ = {};  // sshpass -p X ssh -p 22
     }
   }
 
@@ -319,11 +350,15 @@ class Redactor {
     return out;
   }
 
-  std::optional<Secrecy> assigned_;  // after NAME =
-  Secrecy next_ = Secrecy::kPublic;  // of the next argument, by the option before it
-  bool next_after_colon_ = false;
-  bool next_is_script_ = false;  // sh -c
-  std::string_view program_, verb_;
+  std::optional<Secrecy> assigned_;      // after NAME =
+  Secrecy next_ = Secrecy::kPublic;      // of the next argument, by the option before it
+  std::optional<SecretPart> next_part_;  // of the next argument, by a client's option
+  bool next_is_script_ = false;          // sh -c
+  std::string_view client_;
+  std::string verb_;
+  bool wrapper_ = false;       // the client starts another program
+  bool in_container_ = false;  // docker: -p is a port, whatever the container is called
+  bool after_set_ = false;
 };
 
 }  // namespace

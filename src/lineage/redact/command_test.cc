@@ -298,6 +298,102 @@ TEST(RedactedArguments, GapsThatWereFound) {
   }
 }
 
+// Options of known clients: as separate arguments, in a script, in a script for another machine.
+TEST(RedactedArguments, OptionsOfClients) {
+  for (const Arguments& arguments :
+       std::vector<Arguments>{{"mysql", "-uroot", "-ppa55w0rdX", "db"},
+                              {"/usr/bin/mysqldump", "-h", "db", "-ppa55w0rdX", "--all-databases"},
+                              {"mariadb-dump", "-ppa55w0rdX"},
+                              {"mysqladmin", "-u", "root", "-ppa55w0rdX", "status"},
+                              {"mysqlsh", "-ppa55w0rdX"},
+                              {"mycli", "-p", "pa55w0rdX"},
+                              {"sshpass", "-p", "pa55w0rdX", "ssh", "h"},
+                              {"sshpass", "-ppa55w0rdX", "ssh", "h"},
+                              {"sshpass", "-vp", "pa55w0rdX", "scp", "a", "h:b"},
+                              {"lftp", "-u", "me,pa55w0rdX", "h"},
+                              {"lftp", "-e", "open -u me,pa55w0rdX h; get x"},
+                              {"ncftpget", "-u", "me", "-p", "pa55w0rdX", "h", ".", "x"},
+                              {"redis-cli", "-h", "h", "-a", "pa55w0rdX", "ping"},
+                              {"redis-cli", "AUTH", "pa55w0rdX"},
+                              {"redis-cli", "config", "set", "requirepass", "pa55w0rdX"},
+                              {"mongo", "-u", "me", "-p", "pa55w0rdX"},
+                              {"mongodump", "-ppa55w0rdX"},
+                              {"curl", "-u", "me:pa55w0rdX", "u"},
+                              {"curl", "-sSfu", "me:pa55w0rdX", "u"},
+                              {"curl", "-sume:pa55w0rdX", "u"},
+                              {"curl", "--proxy-user", "me:pa55w0rdX", "u"},
+                              {"curl", "--cert", "me.pem:pa55w0rdX", "u"},
+                              {"curl", "-b", "session=pa55w0rdX", "u"},
+                              {"wget", "--user=me", "--password=pa55w0rdX", "u"},
+                              {"wget", "--http-password", "pa55w0rdX", "u"},
+                              {"http", "-a", "me:pa55w0rdX", "u"},
+                              {"ldapsearch", "-x", "-D", "cn=me", "-w", "pa55w0rdX"},
+                              {"ldappasswd", "-s", "pa55w0rdX"},
+                              {"smbclient", "//h/s", "-U", "me%pa55w0rdX"},
+                              {"smbclient", "//h/s", "--user=me%pa55w0rdX"},
+                              {"openssl", "enc", "-aes-256-cbc", "-pass", "pass:pa55w0rdX"},
+                              {"openssl", "rsa", "-passin", "pass:pa55w0rdX", "-in", "k"},
+                              {"openssl", "enc", "-k", "pa55w0rdX"},
+                              {"zip", "-P", "pa55w0rdX", "a.zip", "b"},
+                              {"zip", "-rP", "pa55w0rdX", "a.zip", "b"},
+                              {"unzip", "-Ppa55w0rdX", "a.zip"},
+                              {"7z", "a", "-ppa55w0rdX", "a.7z", "b"},
+                              {"rar", "a", "-hppa55w0rdX", "a.rar"},
+                              {"sqlcmd", "-S", "h", "-U", "sa", "-P", "pa55w0rdX"},
+                              {"sqlplus", "-s", "me/pa55w0rdX@db"},
+                              {"mosquitto_pub", "-P", "pa55w0rdX", "-t", "x"},
+                              {"snmpwalk", "-v3", "-A", "pa55w0rdX", "h"},
+                              {"cqlsh", "-u", "me", "-p", "pa55w0rdX"},
+                              {"xfreerdp", "/u:me", "/p:pa55w0rdX", "/v:h"},
+                              {"nmcli", "dev", "wifi", "connect", "x", "password", "pa55w0rdX"},
+                              {"docker", "login", "-u", "me", "-ppa55w0rdX"},
+                              {"helm", "registry", "login", "-p", "pa55w0rdX"},
+                              {"twine", "upload", "-p", "pa55w0rdX", "dist"},
+                              {"aws", "configure", "set", "aws_secret_access_key", "pa55w0rdX"},
+                              {"sudo", "-u", "me", "mysql", "-ppa55w0rdX"},
+                              {"docker", "exec", "c", "mysql", "-ppa55w0rdX"},
+                              {"timeout", "5", "redis-cli", "-a", "pa55w0rdX"},
+                              {"python", "-c", "import os; os.system('mysql -ppa55w0rdX db')"},
+                              {"python", "-c", "run(['mysql', '-ppa55w0rdX', 'db'])"}}) {
+    std::string script;
+    for (const std::string& argument : arguments) {
+      const bool blank = argument.find(' ') != argument.npos;
+      script += (script.empty() ? "" : " ") + (blank ? "\"" + argument + "\"" : argument);
+    }
+    for (const Arguments& form :
+         {arguments, Arguments{"sh", "-c", script}, Arguments{"ssh", "h", script},
+          Arguments{"bash", "-c", "set -e; x=1 " + script + " | tail -1; echo done"}}) {
+      std::string all;
+      for (const std::string& argument : redact_arguments(form)) all += argument + " ";
+      EXPECT_THAT(all, Not(HasSubstr("pa55w0rdX")));
+      EXPECT_THAT(all, HasSubstr("[redacted]"));
+      if (form.front() == "bash") EXPECT_THAT(all, HasSubstr("tail -1; echo done"));
+    }
+  }
+  for (const Arguments& arguments : std::vector<Arguments>{
+           {"mysql", "-p", "db"},
+           {"sshpass", "-e", "ssh", "-p", "22", "h"},
+           {"sshpass", "-f", "file", "ssh", "-p", "22", "h"},
+           {"docker", "run", "--name", "mongo", "-p", "27017:27017", "mongo"},
+           {"docker", "run", "--name", "mysql", "-p", "127.0.0.1:3306:3306/tcp", "mysql"},
+           {"mysql", "-p$MYSQL_PW", "db"},
+           {"sh", "-c", "mysql -p\"$PW\" db; redis-cli -a \"$PW\" ping"},
+           {"curl", "-sSfL", "-o", "x", "https://h/x"},
+           {"curl", "-u", "me", "https://h/x"},
+           {"mkdir", "-p", "a/b"},
+           {"cp", "-p", "a", "b"},
+           {"sh", "-c", "mkdir -p out && cp -p a out/"},
+           {"7z", "a", "-p", "a.7z"},
+           {"zip", "-r", "a.zip", "b"},
+           {"openssl", "rsa", "-passin", "env:PW"},
+           {"smbclient", "-U", "me", "//h/s"},
+           {"sqlplus", "/nolog"},
+           {"git", "config", "set", "user.name", "me"},
+           {"python3", "tools/mysql/run.py", "-p", "5"}}) {
+    EXPECT_EQ(redact_arguments(arguments), arguments);
+  }
+}
+
 TEST(RedactedEnvironment, NamesWithoutSeparators) {
   for (const char* name :
        {"TS_AUTHKEY", "AUTHKEY", "PGPASS", "ROOTPASS", "USERPWD", "ENCRYPTKEY", "SASKEY"}) {

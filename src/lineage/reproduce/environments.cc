@@ -10,6 +10,7 @@
 
 #include "base/path_map.h"
 #include "base/text.h"
+#include "lineage/packages/interpreter.h"
 #include "lineage/packages/python.h"
 
 namespace assay::lineage {
@@ -195,6 +196,33 @@ std::vector<std::string> prefixes_of(const store::RunRecord& run) {
 
 namespace {
 
+// The virtual environments that the run used and that are gone: the active one, and those whose
+// programs its command names (.venv/bin/python). A program that is a file of the project is none.
+std::vector<std::string> missing_environments(const store::RunRecord& run) {
+  std::vector<std::string> missing;
+  const auto add = [&](const std::string& folder) {
+    if (folder.empty() || is_environment(folder)) return;
+    if (std::ranges::find(missing, folder) == missing.end()) missing.push_back(folder);
+  };
+  add(variable(run, "VIRTUAL_ENV"));
+  const bool is_python = std::ranges::any_of(
+      run.context.packages, [](const store::Package& one) { return one.manager == "pip"; });
+  for (const std::string& word : command_words(run)) {
+    const std::string path = absolute(word, run.directory);
+    const std::string folder = prefix_of(path);
+    const auto is_it = [&](const auto& file) { return file.path == path; };
+    if (path != folder + "/bin/" + word.substr(word.rfind('/') + 1) || word.find('/') == word.npos)
+      continue;
+    if (!is_python && language_of(path) != "python") continue;
+    if (::access(path.c_str(), F_OK) == 0 || std::ranges::any_of(run.inputs, is_it) ||
+        std::ranges::any_of(run.outputs, is_it)) {
+      continue;
+    }
+    add(folder);
+  }
+  return missing;
+}
+
 // Why the run's program cannot be started; nothing if it can, or if it is a file that the plan
 // knows about.
 std::optional<std::string> no_program(const store::RunRecord& run, const std::string& root,
@@ -204,7 +232,8 @@ std::optional<std::string> no_program(const store::RunRecord& run, const std::st
   const std::optional<std::string> place = place_of(name, run);
   if (place && ::access(place->c_str(), X_OK) == 0) return std::nullopt;
   // The program may be in an environment that is made again, or that already is an obstacle.
-  if (!needed.remade.empty() || !needed.obstacles.empty()) return std::nullopt;
+  if (!needed.remade.empty() || !needed.missing.empty() || !needed.obstacles.empty())
+    return std::nullopt;
   if (!place) {
     if (variable(run, "PATH").empty()) return std::nullopt;
     return fmt::format("run {} started {}, which is not in its PATH here", run.id, name);
@@ -235,9 +264,7 @@ NeededEnvironments needed_environments(const std::vector<store::RunRecord>& runs
     for (std::string& tree : package_trees_of(run)) {
       if (is_environment(tree)) used.push_back(std::move(tree));
     }
-    // The environment is gone; it is recognised by the variable that activation sets.
-    const std::string active = variable(run, "VIRTUAL_ENV");
-    if (!active.empty() && !is_environment(active)) used.push_back(active);
+    for (std::string& gone : missing_environments(run)) used.push_back(std::move(gone));
     for (const std::string& environment : used) {
       if (!map.inside(environment) || environment == root) continue;
       if (const auto made = maker(environment); made != runs.end()) {
@@ -245,10 +272,11 @@ NeededEnvironments needed_environments(const std::vector<store::RunRecord>& runs
         needed.notes.push_back(
             fmt::format("run {} recreates {}, which may need the network", made->id, environment));
       } else if (!is_environment(environment)) {
-        needed.obstacles.push_back(
-            fmt::format("run {} used the virtual environment {}, which no longer exists and which "
-                        "no recorded run created",
-                        run.id, environment));
+        auto known = std::ranges::find(needed.missing, environment, &MissingEnvironment::folder);
+        if (known == needed.missing.end()) {
+          known = needed.missing.insert(known, {.folder = environment});
+        }
+        add_packages(run, *known);
       } else if (installs(run)) {
         needed.obstacles.push_back(fmt::format(
             "run {} installs packages into {}, which would be changed; record how it is made "

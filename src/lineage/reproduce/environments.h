@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lineage/reproduce/make_environment.h"
 #include "store/run.h"
 
 namespace assay::lineage {
@@ -22,8 +23,9 @@ bool is_environment(const std::string& folder);
 
 // The environments below `root` that the plan's runs need.
 struct NeededEnvironments {
-  std::set<std::string> in_place;  // exist, and no run of the plan makes or changes them
-  std::set<std::string> remade;    // a run of the plan makes them again
+  std::set<std::string> in_place;           // exist, and no run of the plan makes or changes them
+  std::set<std::string> remade;             // a run of the plan makes them again
+  std::vector<MissingEnvironment> missing;  // gone, and no run of the plan makes them
   std::vector<std::string> obstacles;
   std::vector<std::string> notes;
 };

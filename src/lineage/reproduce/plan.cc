@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/path_map.h"
+#include "base/units.h"
 #include "hash/file.h"
 #include "lineage/export/common.h"
 #include "lineage/redact/command.h"
@@ -232,6 +233,17 @@ ReproductionPlan make_plan(PlanInput given) {
   for (std::string& obstacle : environments.obstacles) {
     plan.obstacles.push_back({std::move(obstacle)});
   }
+  plan.missing_environments = std::move(environments.missing);
+  for (const MissingEnvironment& one : plan.missing_environments) {
+    plan.obstacles.push_back(
+        {.text = fmt::format(
+             "the virtual environment {} is not here, and no recorded run makes "
+             "it; --make-environments makes it, with {}",
+             one.folder,
+             base::counted(static_cast<std::int64_t>(one.packages.size()),
+                           "package of the recorded version", "packages of the recorded versions")),
+         .environment = true});
+  }
   const ComparedStreams compared(given);
   ProducedFiles produced;
   for (store::RunRecord& run : given.runs) {
@@ -315,6 +327,10 @@ base::Json to_json(const ReproductionPlan& plan) {
   for (const EnvironmentDifference& one : plan.differences) {
     differences.push_back({{"what", one.what}, {"recorded", one.recorded}, {"here", one.here}});
   }
+  base::Json missing = base::Json::array();
+  for (const MissingEnvironment& one : plan.missing_environments) {
+    missing.push_back({{"folder", one.folder}, {"packages", one.packages}});
+  }
   base::Json obstacles = base::Json::array();
   for (const Obstacle& one : plan.obstacles) obstacles.push_back(one.text);
   return {{"artifact",
@@ -323,6 +339,7 @@ base::Json to_json(const ReproductionPlan& plan) {
           {"root", plan.root},
           {"stages", std::move(stages)},
           {"environments", plan.environments},
+          {"missing_environments", std::move(missing)},
           {"differences", std::move(differences)},
           {"obstacles", std::move(obstacles)},
           {"notes", plan.notes}};

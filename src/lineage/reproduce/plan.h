@@ -15,6 +15,7 @@
 #include "hash/digest.h"
 #include "lineage/graph/dag.h"
 #include "lineage/reproduce/environment_diff.h"
+#include "lineage/reproduce/make_environment.h"
 #include "store/run.h"
 
 namespace assay::lineage {
@@ -56,6 +57,7 @@ struct PlannedStage {  // NOLINT(bugprone-exception-escape): as store::Context
 struct Obstacle {
   std::string text;      // one sentence
   bool outside = false;  // the obstacle is an output outside the project, which the user can allow
+  bool environment = false;  // it is a missing environment, which can be made
 };
 
 struct ReproductionPlan {
@@ -66,6 +68,7 @@ struct ReproductionPlan {
       root;  // the folder that is copied: the project's, or that of the repository that contains it
   std::vector<PlannedStage> stages;
   std::set<std::string> environments;  // in the root, used in place (environments.h)
+  std::vector<MissingEnvironment> missing_environments = {};  // an obstacle each
   std::vector<EnvironmentDifference> differences;
   std::vector<Obstacle> obstacles;
   std::vector<std::string> notes;

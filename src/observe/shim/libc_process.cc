@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "observe/shim/event.h"
+#include "observe/shim/libc_exec.h"
 #include "observe/shim/next_definition.h"
+#include "observe/shim/own_guard.h"
 #include "observe/shim/shim.h"
 
 namespace assay::shim {
@@ -16,6 +18,12 @@ namespace {
 void ended(pid_t child, int status) {
   if (child <= 0 || !(WIFEXITED(status) || WIFSIGNALED(status))) return;
   if (on() && log_ready()) record_child(wire::RecordOp::kExit, child, status, monotonic_ns());
+}
+
+// What the child may need and must not do itself.
+void before_fork() {
+  find_exec();
+  start_own_guard_if_deserted();
 }
 
 }  // namespace
@@ -30,6 +38,7 @@ extern "C" {
 ASSAY_EXPORTED pid_t fork() noexcept {
   // The time before fork: everything the child does is later.
   const std::int64_t begun = assay::shim::on() ? assay::shim::monotonic_ns() : 0;
+  if (begun != 0) assay::shim::before_fork();
   const pid_t child = next_once<pid_t()>(Function::kFork)();
   if (child > 0 && begun != 0 && assay::shim::on() && assay::shim::log_ready()) {
     assay::shim::record_child(assay::wire::RecordOp::kProcess, child, 0, begun);
@@ -82,6 +91,7 @@ ASSAY_EXPORTED int waitid(idtype_t type, id_t which, siginfo_t* info, int option
 // Remembers that vfork was called, and returns the C library's vfork.
 [[gnu::used]] void* assay_shim_before_vfork() {
   assay::shim::shim.vforks.store(true, std::memory_order_relaxed);
+  if (assay::shim::on()) assay::shim::before_fork();
   return dlsym(RTLD_NEXT, "vfork");
 }
 

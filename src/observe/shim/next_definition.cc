@@ -7,7 +7,7 @@
 
 namespace assay::shim {
 
-constinit void* others[kFunctions] = {};
+constinit void* others[kOtherFunctions] = {};
 
 namespace {
 
@@ -86,7 +86,32 @@ constexpr HashedName kNames[] = {"open",
                                  "getdents64",
                                  "connect",
                                  "getaddrinfo",
-                                 "close"};
+                                 "close",
+                                 "execve",
+                                 "execv",
+                                 "execvp",
+                                 "execvpe",
+                                 "fexecve",
+                                 "execveat",
+                                 "posix_spawn",
+                                 "posix_spawnp",
+                                 "system",
+                                 "popen",
+                                 "remove",
+                                 "mkfifo",
+                                 "mknod",
+                                 "utime",
+                                 "utimes",
+                                 "utimensat",
+                                 "futimens",
+                                 "freopen",
+                                 "freopen64",
+                                 "tmpfile",
+                                 "tmpfile64",
+                                 "mkstemp",
+                                 "mkstemp64",
+                                 "mkostemp",
+                                 "mkostemp64"};
 static_assert(sizeof kNames / sizeof kNames[0] == kFunctions);
 
 // A library's symbol tables, from its dynamic section. The loader has relocated the offsets in it
@@ -176,7 +201,7 @@ void find_others() {
     if (symbols.texts == nullptr || symbols.symbols == nullptr || is_part_of_c_library(symbols)) {
       continue;
     }
-    for (int i = 0; i < kFunctions; ++i) {
+    for (int i = 0; i < kOtherFunctions; ++i) {
       if (others[i] == nullptr && has(*library, symbols, kNames[i])) {
         others[i] = dlsym(RTLD_NEXT, kNames[i].text);
       }

@@ -71,11 +71,38 @@ enum class Function : std::uint8_t {
   kConnect,
   kGetaddrinfo,
   kClose,
+  // From here on the next definition is called in any case, so it is not looked for at the start.
+  kExecve,
+  kExecv,
+  kExecvp,
+  kExecvpe,
+  kFexecve,
+  kExecveat,
+  kPosixSpawn,
+  kPosixSpawnp,
+  kSystem,
+  kPopen,
+  kRemove,
+  kMkfifo,
+  kMknod,
+  kUtime,
+  kUtimes,
+  kUtimensat,
+  kFutimens,
+  kFreopen,
+  kFreopen64,
+  kTmpfile,
+  kTmpfile64,
+  kMkstemp,
+  kMkstemp64,
+  kMkostemp,
+  kMkostemp64,
 };
-inline constexpr int kFunctions = static_cast<int>(Function::kClose) + 1;
+inline constexpr int kOtherFunctions = static_cast<int>(Function::kClose) + 1;
+inline constexpr int kFunctions = static_cast<int>(Function::kMkostemp64) + 1;
 
 // The next definition, or null where that is the C library's.
-extern constinit void* others[kFunctions];
+extern constinit void* others[kOtherFunctions];
 
 // Fills `others`: once, when the shim starts. Reads the loader's tables and makes no system call.
 void find_others();

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "observe/shim/own_guard.h"
 #include "observe/shim/shim.h"
 #include "observe/wire/gate.h"
 
@@ -65,7 +66,8 @@ inline bool failed(long result) {
 // Makes a call that the collector handles. Two results come from the collector's absence and are
 // not the call's own:
 // - EINTR: a signal handler ran before the collector had received the call.
-// - ENOSYS: no collector is left. The program must continue all the same, and the log counts the
+// - ENOSYS: nobody answers any more. The program must continue all the same: behind a guard of its
+//   own, for what it does without the shim, or else from the gate's instruction. The log counts the
 //   missing event.
 inline long stopped_call(long number, long a, long b = 0, long c = 0, long d = 0, long e = 0) {
   long result = 0;
@@ -73,6 +75,7 @@ inline long stopped_call(long number, long a, long b = 0, long c = 0, long d = 0
     result = ordinary_call(number, a, b, c, d, e);
   } while (result == -EINTR && on());
   if (__builtin_expect(result == -ENOSYS, 0) && on()) {
+    start_own_guard();
     result = gate_call(number, a, b, c, d, e);
     if (!failed(result)) shim.header->dropped.fetch_add(1, std::memory_order_relaxed);
   }

@@ -4,6 +4,7 @@
 // either recorded by the shim or seen by the collector.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace assay::wire {
@@ -20,5 +21,15 @@ inline constexpr unsigned char kGateCode[] = {0x0F, 0x05, 0xC3};
 // then on the shim makes exactly the program's calls, and the gate sees them. A fork inherits it.
 inline constexpr std::uintptr_t kGateStateAddress = kGatePage + 8;
 inline constexpr std::uint32_t kShimDisabled = 3;
+
+// The numbers of the calls that the filter stops, whatever their arguments: a filter that stops all
+// of them stops whatever the gate does. In the log's header, for a shim that has to install one
+// (shim/own_guard.h).
+inline constexpr std::size_t kMostStoppedNumbers = 256;
+struct StoppedNumbers {
+  std::uint32_t native = 0;  // how many are of x86-64 and x32; those of i386 follow
+  std::uint32_t all = 0;     // 0: unknown
+  std::uint32_t numbers[kMostStoppedNumbers] = {};
+};
 
 }  // namespace assay::wire

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "observe/wire/gate.h"
 #include "observe/wire/record.h"
 
 namespace assay::wire {
@@ -51,6 +52,10 @@ struct LogHeader {
   // Events that could not be recorded.
   alignas(64) std::atomic<std::uint64_t> dropped{0};
   std::atomic<std::uint64_t> shims{0};  // processes in which the shim is active
+  // Set when a process has found that nobody answers at the gate any more.
+  std::atomic<std::uint64_t> deserted{0};
+  // Of the gate that stands around the command; written before it starts.
+  StoppedNumbers stopped;
 };
 static_assert(sizeof(LogHeader) <= kHeaderSize);
 

@@ -37,6 +37,9 @@ base::Result<void> write_journal(const std::filesystem::path& output,
 }
 
 std::optional<TokenizeJournal> read_journal(const std::filesystem::path& output) {
+  // Usually there is none. An error about a missing file would list the folder for a similar name.
+  std::error_code ignored;
+  if (!std::filesystem::exists(journal_path(output), ignored)) return std::nullopt;
   const auto text = base::read_file(journal_path(output), kMostJournalBytes);
   if (!text) return std::nullopt;
   const base::Json json = base::Json::parse(*text, nullptr, false);

@@ -138,8 +138,8 @@ bool changes_files(std::uint32_t arch, int number) {
   }
 }
 
-std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode,
-                                    std::uint32_t action) {
+std::vector<CallToStop> calls_of_filter(std::uint32_t arch, bool shim, GateMode mode,
+                                        std::uint32_t action) {
   std::vector<CallToStop> calls(calls_to_stop(arch).begin(), calls_to_stop(arch).end());
   if (mode == GateMode::kChanges) {
     std::erase_if(calls, [&](const CallToStop& call) { return !changes_files(arch, call.number); });
@@ -167,6 +167,12 @@ std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode
       return kind == CallKind::kNewDirectory || kind == CallKind::kSandbox;
     });
   }
+  return calls;
+}
+
+std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode,
+                                    std::uint32_t action) {
+  std::vector<CallToStop> calls = calls_of_filter(arch, shim, mode, action);
   // The frequent ones first.
   std::stable_partition(calls.begin(), calls.end(),
                         [](const CallToStop& call) { return call.flags_argument >= 0; });
@@ -194,6 +200,20 @@ std::vector<sock_filter> gate_filter(GateMode mode, std::uint32_t action) {
   code.append(native);
   code.append(i386);
   return code.take();
+}
+
+wire::StoppedNumbers stopped_numbers(GateMode mode) {
+  wire::StoppedNumbers stopped;
+  const auto add = [&](std::uint32_t arch, bool shim) {
+    for (const CallToStop& call : calls_of_filter(arch, shim, mode, SECCOMP_RET_USER_NOTIF)) {
+      ASSAY_CHECK(stopped.all < wire::kMostStoppedNumbers, "all stopped calls fit into the header");
+      stopped.numbers[stopped.all++] = static_cast<std::uint32_t>(call.number);
+    }
+  };
+  add(AUDIT_ARCH_X86_64, true);
+  stopped.native = stopped.all;
+  add(AUDIT_ARCH_I386, false);
+  return stopped;
 }
 
 }  // namespace assay::collect

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "observe/wire/gate.h"
+
 namespace assay::collect {
 
 enum class GateMode {
@@ -20,5 +22,8 @@ enum class GateMode {
 // The filter as a program. `action` is what happens to a stopped call: SECCOMP_RET_USER_NOTIF here,
 // SECCOMP_RET_TRACE for ptrace.
 std::vector<sock_filter> gate_filter(GateMode mode, std::uint32_t action);
+
+// The numbers that the filter with a listener tests for, for shims that must replace it.
+wire::StoppedNumbers stopped_numbers(GateMode mode);
 
 }  // namespace assay::collect

@@ -19,6 +19,7 @@
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "observe/collect/event/log.h"
+#include "observe/collect/gate/filter.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/exits.h"
 #include "observe/collect/process/installed_library.h"
@@ -61,6 +62,7 @@ class PreloadCollector : public LoggingCollector {
     ASSAY_TRY(EventLog* const prepared, log_for(launch));
     EventLog& log = *prepared;
     Gate gate(GateMode::kEverything, log_path());
+    log.header().stopped = stopped_numbers(GateMode::kEverything);
     Launch shimmed = launch;
     if (const auto shim = shim_library(); !shim.empty()) {
       shimmed.environment = with_shim(std::move(shimmed.environment), shim, log_path());
