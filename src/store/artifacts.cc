@@ -138,7 +138,7 @@ base::Result<std::vector<FileAt>> files_below(Store& store, std::string_view fol
   // '0' is the character after '/': an index finds the range.
   ASSAY_TRY(Statement select,
             store.database().prepare("SELECT run, path, blake3, size, status FROM run_output"
-                                     " WHERE path > ?1 || '/' AND path < ?1 || '0'"
+                                     " WHERE path > ?1 || '/' AND path < ?1 || '0' AND stream = 0"
                                      " ORDER BY path, run DESC"));
   ASSAY_TRY_VOID(select.bind(folder));
   std::vector<FileAt> files;

@@ -182,7 +182,8 @@ struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
   std::vector<std::string> command;
   std::string directory;
   // Files that were its standard input, output and error, in the shell's notation: "0</p/in",
-  // "1>/p/out", "2>>/p/log". They are not in the command's arguments.
+  // "1>/p/out", "2>>/p/log"; "1>&/p/job.log": handed down (streams.h). They are not in the
+  // command's arguments.
   std::vector<std::string> redirects;
   // Options of `assay run`, for running the stage again: "--tracer=ptrace",
   // "--keep=*.so"; or kAboutRuns.
@@ -213,6 +214,7 @@ struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
 
   std::vector<Input> inputs;
   std::vector<Output> outputs;
+  std::vector<Output> streams;  // logs: what it wrote only as standard output or error (streams.h)
   std::vector<PathFact> facts;
   std::vector<ProcessRecord> processes;
   std::vector<Missed> missed;

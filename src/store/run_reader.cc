@@ -193,6 +193,7 @@ base::Result<RunRecord> load_run(Store& store, RunId id) {
       each_input(store, id, -1, [&](Input input) { run.inputs.push_back(std::move(input)); }));
   ASSAY_TRY_VOID(
       each_output(store, id, -1, [&](Output output) { run.outputs.push_back(std::move(output)); }));
+  ASSAY_TRY(run.streams, streams_of(store, id));
   ASSAY_TRY(run.facts, path_facts(store, id));
   ASSAY_TRY(run.processes, processes_of(database, id));
   ASSAY_TRY(run.missed, rows_missed(database, id));
@@ -217,9 +218,21 @@ base::Result<void> each_output(Store& store, RunId id, std::int64_t limit,
                                const std::function<void(Output)>& visit) {
   ASSAY_TRY(Statement select,
             store.database().prepare("SELECT path, blake3, size, status, source, before"
-                                     " FROM run_output WHERE run = ?1 ORDER BY path LIMIT ?2"));
+                                     " FROM run_output WHERE run = ?1 AND stream = 0"
+                                     " ORDER BY path LIMIT ?2"));
   ASSAY_TRY_VOID(select.bind(id, limit));
   return select.each([&](const Statement& row) { visit(output_at(row)); });
+}
+
+base::Result<std::vector<Output>> streams_of(Store& store, RunId id) {
+  std::vector<Output> streams;
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT path, blake3, size, status, source, before"
+                                     " FROM run_output WHERE run = ?1 AND stream = 1"
+                                     " ORDER BY path"));
+  ASSAY_TRY_VOID(select.bind(id));
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) { streams.push_back(output_at(row)); }));
+  return streams;
 }
 
 base::Result<std::optional<RunId>> find_run(Store& store, std::string_view text) {

@@ -30,10 +30,13 @@ base::Result<RunRecord> load_run(Store& store, RunId id);
 enum class WithContext { kNo, kYes };
 base::Result<RunRecord> head_of(Store& store, RunId id, WithContext context = WithContext::kNo);
 
+// Files that it wrote only as its standard output or error, and that are not outputs (streams.h).
+base::Result<std::vector<Output>> streams_of(Store& store, RunId id);
+
 // Why the run is not complete.
 base::Result<std::vector<Missed>> missed_of(Store& store, RunId id);
 
-// One call per file, sorted by path; a limit of -1 means all.
+// One call per file, sorted by path; a limit of -1 means all. Outputs are without logs (streams.h).
 base::Result<void> each_input(Store& store, RunId id, std::int64_t limit,
                               const std::function<void(Input)>& visit);
 base::Result<void> each_output(Store& store, RunId id, std::int64_t limit,

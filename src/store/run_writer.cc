@@ -1,8 +1,12 @@
 #include "store/run_writer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "store/column_encoding.h"
@@ -12,6 +16,7 @@
 #include "store/shared_outputs.h"
 #include "store/stage_identity.h"
 #include "store/stages.h"
+#include "store/streams.h"
 
 namespace assay::store {
 namespace {
@@ -55,8 +60,12 @@ struct RunWriter::State {
   Statement insert_run_package;
   PathSet read;
   PathSet left;  // what is there after the run
+  RunStreams streams;
+  std::set<std::string> stream_files;
+  std::vector<Output> held;  // files of streams, until all other files are known
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
+  std::int64_t files_of_streams = 0;
   std::int64_t processes = 0;
   std::int64_t missed = 0;
 };
@@ -88,7 +97,7 @@ base::Result<RunWriter> RunWriter::begin(Store& store, RunId run) {
                              " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement output,
             database.prepare("INSERT INTO run_output (run, number, path, blake3, size, status,"
-                             " source, before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+                             " source, before, stream) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
                              " ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement process,
             database.prepare("INSERT INTO process (run, number, pid, parent, program, arguments,"
@@ -103,11 +112,27 @@ base::Result<RunWriter> RunWriter::begin(Store& store, RunId run) {
             database.prepare("INSERT INTO run_package (run, package) SELECT ?1, id FROM package"
                              " WHERE manager = ?2 AND name = ?3 AND version = ?4"
                              " ON CONFLICT DO NOTHING"));
+  RunStreams streams{.run = run, .redirects = {}};
+  ASSAY_TRY(Statement redirects, database.prepare("SELECT redirects FROM run WHERE id = ?1"));
+  ASSAY_TRY_VOID(redirects.bind(run));
+  ASSAY_TRY_VOID(
+      redirects.each([&](const Statement& row) { streams.redirects = strings_at(row, 0); }));
+  std::set<std::string> files = stream_paths(streams.redirects);
   const std::string root = store.location().project.string();
-  return RunWriter(std::unique_ptr<State>(
-      new State{database, run, std::move(transaction), std::move(input), std::move(output),
-                std::move(process), std::move(missed), std::move(package), std::move(run_package),
-                PathSet(root), PathSet(root)}));
+  return RunWriter(std::unique_ptr<State>(new State{database,
+                                                    run,
+                                                    std::move(transaction),
+                                                    std::move(input),
+                                                    std::move(output),
+                                                    std::move(process),
+                                                    std::move(missed),
+                                                    std::move(package),
+                                                    std::move(run_package),
+                                                    PathSet(root),
+                                                    PathSet(root),
+                                                    std::move(streams),
+                                                    std::move(files),
+                                                    {}}));
 }
 
 // The first columns of both tables of files: run, number, path, content and size.
@@ -135,14 +160,47 @@ base::Result<void> RunWriter::add_input(const Input& input) {
 
 base::Result<void> RunWriter::add_output(const Output& output) {
   State& state = *state_;
+  const bool gone = output.status == OutputStatus::kDeleted;
+  if (!gone && state.stream_files.contains(output.path)) {
+    state.held.push_back(output);
+    return {};
+  }
+  state.streams.leaves_files = state.streams.leaves_files || !gone;
+  return insert_output(output, false);
+}
+
+// Whether the files of streams are outputs depends on all other files, and that of standard error
+// on that of standard output as well.
+base::Result<void> RunWriter::settle_streams() {
+  State& state = *state_;
+  std::vector<Output> held = std::exchange(state.held, {});
+  std::ranges::stable_partition(held, [&](const Output& file) {
+    return is_standard_output(state.streams.redirects, file.path);
+  });
+  for (const Output& file : held) {
+    ASSAY_TRY(const bool output, is_output(state.database, state.streams, file));
+    ASSAY_TRY_VOID(insert_output(file, !output));
+    state.streams.leaves_files = state.streams.leaves_files || output;
+  }
+  return {};
+}
+
+base::Result<void> RunWriter::insert_output(const Output& output, bool stream) {
+  State& state = *state_;
   Statement& insert = state.insert_output;
-  ASSAY_TRY_VOID(bind_file(insert, state.outputs + 1, output.path, output.blake3, output.size));
+  ASSAY_TRY_VOID(bind_file(insert, state.outputs + state.files_of_streams + 1, output.path,
+                           output.blake3, output.size));
   ASSAY_TRY_VOID(insert.bind_borrowed(6, name_of(output.status)));
   ASSAY_TRY_VOID(output.from.empty() ? insert.bind_null(7) : insert.bind_borrowed(7, output.from));
   ASSAY_TRY_VOID(output.before ? insert.bind_borrowed(8, output.before->bytes)
                                : insert.bind_null(8));
+  ASSAY_TRY_VOID(insert.bind_integer(9, stream ? 1 : 0));
   ASSAY_TRY_VOID(insert.run());
   if (state.database.changes() == 0) return {};
+  if (stream) {
+    ++state.files_of_streams;
+    return {};
+  }
   ++state.outputs;
   if (output.status != OutputStatus::kDeleted) state.left.add(output.path);
   return {};
@@ -193,6 +251,7 @@ base::Result<void> RunWriter::add_gpu(const GpuWork& work) {
 
 base::Result<void> RunWriter::note_shared_outputs(RunRecord& run,
                                                   const std::vector<RunId>& earlier) {
+  ASSAY_TRY_VOID(settle_streams());
   if (state_->outputs == 0) return {};
   ASSAY_TRY(const std::vector<Missed> shared,
             store::note_shared_outputs(state_->database, run, earlier));
@@ -204,6 +263,8 @@ base::Result<void> RunWriter::note_shared_outputs(RunRecord& run,
 base::Result<std::int64_t> RunWriter::finish(const RunRecord& run) {
   ASSAY_CHECK(run.id == state_->run, "a writer finishes the run it began");
   Database& database = state_->database;
+  ASSAY_TRY_VOID(settle_streams());
+  ASSAY_TRY_VOID(note_read_streams(database, run.id, state_->inputs));
   ASSAY_TRY_VOID(update_run(database, run));
   ASSAY_TRY(Statement count,
             database.prepare("UPDATE run SET inputs = ?2, outputs = ?3, processes = ?4"
@@ -221,6 +282,10 @@ base::Result<std::int64_t> RunWriter::finish(const RunRecord& run) {
   return stage;
 }
 
+std::int64_t RunWriter::outputs() const {
+  return state_->outputs;
+}
+
 base::Result<RunId> record_run(Store& store, const RunRecord& run) {
   RunRecord recorded = run;
   recorded.status = RunStatus::kRunning;
@@ -230,6 +295,7 @@ base::Result<RunId> record_run(Store& store, const RunRecord& run) {
   ASSAY_TRY(RunWriter writer, RunWriter::begin(store, id));
   for (const Input& input : run.inputs) ASSAY_TRY_VOID(writer.add_input(input));
   for (const Output& output : run.outputs) ASSAY_TRY_VOID(writer.add_output(output));
+  for (const Output& stream : run.streams) ASSAY_TRY_VOID(writer.add_output(stream));
   for (const PathFact& fact : run.facts) ASSAY_TRY_VOID(writer.add_fact(fact));
   for (const ProcessRecord& process : run.processes) ASSAY_TRY_VOID(writer.add_process(process));
   for (const Missed& missed : run.missed) ASSAY_TRY_VOID(writer.add_missed(missed));

@@ -31,7 +31,8 @@ class RunWriter {
   RunWriter& operator=(RunWriter&&) noexcept;
   ~RunWriter();
 
-  // If a path is added twice, the first one counts.
+  // If a path is added twice, the first one counts. A file of the run's standard output or error is
+  // an output or only a stream (streams.h): that is decided after the last file.
   base::Result<void> add_input(const Input& input);
   base::Result<void> add_output(const Output& output);
   base::Result<void> add_fact(const PathFact& fact);
@@ -42,17 +43,22 @@ class RunWriter {
   // At most once.
   base::Result<void> add_gpu(const GpuWork& work);
 
-  // After the last output: shared_outputs.h. Sets `complete` to false if there are any.
+  // After the last file: shared_outputs.h. Sets `complete` to false if there are any.
   base::Result<void> note_shared_outputs(RunRecord& run, const std::vector<RunId>& earlier);
 
   // Updates the run's row with everything in `run` but its lists, assigns a stage if it is kDone,
   // and commits. Returns the stage's number, or 0.
   base::Result<std::int64_t> finish(const RunRecord& run);
 
+  // Known when finish() or note_shared_outputs() has been called.
+  [[nodiscard]] std::int64_t outputs() const;
+
  private:
   struct State;
   base::Result<void> bind_file(Statement& insert, std::int64_t number, const std::string& path,
                                const std::optional<hash::Digest>& blake3, std::int64_t size);
+  base::Result<void> insert_output(const Output& output, bool stream);
+  base::Result<void> settle_streams();
   explicit RunWriter(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state_;

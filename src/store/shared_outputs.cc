@@ -9,8 +9,8 @@
 
 #include "base/host_name.h"
 #include "store/column_encoding.h"
-#include "store/run_dependencies.h"
 #include "store/run_reader.h"
+#include "store/streams.h"
 
 namespace assay::store {
 namespace {
@@ -46,12 +46,12 @@ base::Result<std::vector<Other>> ended_with_outputs(Database& database, RunId ru
 // Reads the smaller run's outputs and looks each up among the other's.
 base::Result<std::vector<std::string>> written_by_both(Database& database, const Other& a,
                                                        const Other& b) {
-  ASSAY_TRY(std::set<std::string> logs, load_log_paths(database, a.id, a.redirects));
-  ASSAY_TRY(std::set<std::string> more, load_log_paths(database, b.id, b.redirects));
-  logs.merge(more);
+  std::set<std::string> logs = handed_down_paths(a.redirects);
+  logs.merge(handed_down_paths(b.redirects));
   ASSAY_TRY(Statement same,
             database.prepare("SELECT a.path FROM run_output a CROSS JOIN run_output b"
                              " WHERE a.run = ?1 AND b.path = a.path AND b.run = ?2"
+                             " AND a.stream = 0 AND b.stream = 0"
                              " AND a.status <> 'deleted' AND b.status <> 'deleted'"));
   const bool swap = a.outputs > b.outputs;
   ASSAY_TRY_VOID(same.bind(swap ? b.id : a.id, swap ? a.id : b.id));

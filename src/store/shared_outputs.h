@@ -19,7 +19,8 @@ base::Result<std::vector<RunId>> overlapping_runs(Store& store, RunId run);
 // Call with the run's outputs written, in the caller's transaction. `earlier`: overlapping_runs()
 // when the run began; later ones are found by their numbers. Returns what the run has missed for
 // it, and adds the same to what the other runs have missed, which then are not complete either.
-// Logs of either run (run_dependencies.h) do not count: several runs may share them.
+// Logs (streams.h) do not count, nor does a file that was handed down to one of them: several runs
+// may share them.
 base::Result<std::vector<Missed>> note_shared_outputs(Database& database, const RunRecord& run,
                                                       const std::vector<RunId>& earlier);
 

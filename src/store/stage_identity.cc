@@ -5,7 +5,7 @@
 
 #include "hash/blake3.h"
 #include "store/column_encoding.h"
-#include "store/run_dependencies.h"
+#include "store/streams.h"
 
 namespace assay::store {
 namespace {
@@ -46,9 +46,7 @@ base::Result<std::int64_t> same_command(Database& database, const RunRecord& run
 // output.
 base::Result<bool> changes_in_place(Database& database, RunId run,
                                     const std::vector<std::string>& redirects) {
-  RunRecord streams;
-  streams.redirects = redirects;
-  const std::set<std::string> left_out = stream_paths(streams);
+  const std::set<std::string> left_out = stream_paths(redirects);
   ASSAY_TRY(Statement select,
             database.prepare("SELECT path FROM run_output o WHERE run = ?1 AND status <> 'deleted'"
                              " AND (before IS NOT NULL OR EXISTS (SELECT 1 FROM run_input i"
@@ -115,7 +113,7 @@ base::Result<std::optional<hash::Digest>> files_identity(Database& database, con
     ASSAY_TRY(const std::int64_t was_left,
               first_number(database,
                            "SELECT 1 FROM run_output WHERE path = ?1 AND run = ?2"
-                           " AND status <> 'deleted'",
+                           " AND status <> 'deleted' AND stream = 0",
                            path, run.id));
     if (was_left != 0) left.remove(path);
   }

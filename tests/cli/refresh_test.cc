@@ -149,12 +149,14 @@ TEST_F(Refresh, ARedirectionThatOverwritesAFileFollowsTheOneBefore) {
   EXPECT_EQ(content("out"), "b\n");
   // No run left this.
   shell("echo mine > out");
-  for (const char* options : {"", " --keep-going", " --overwrite", " @1"}) {
+  for (const char* options : {"", " --keep-going", " @1"}) {
     const auto refused = shell(std::string("echo d >> a; $A refresh") + options);
     EXPECT_EQ(refused.exit_code, 1) << options;
-    EXPECT_THAT(refused.err + refused.out, HasSubstr("remove it to have it made again"));
+    EXPECT_THAT(refused.err + refused.out, HasSubstr("out was changed by hand and would be"));
     EXPECT_EQ(content("out"), "mine\n") << options;
   }
+  EXPECT_EQ(shell("$A refresh --overwrite").exit_code, 0);
+  EXPECT_EQ(content("out"), "b\n");
 }
 
 TEST_F(Refresh, AFailedStageIsNamedWithItsRun) {
@@ -310,12 +312,15 @@ TEST_F(Refresh, WhatWasEditedByHandIsNotOverwritten) {
   const auto refused = shell("$A refresh");
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("assay: stage 1: "));
-  EXPECT_THAT(refused.err, HasSubstr("remove it to have it made again"));
+  EXPECT_THAT(refused.err, HasSubstr("out was changed by hand and would be overwritten"));
   EXPECT_THAT(shell("$A status").out, HasSubstr("next: mv out out.edited && assay run @1\n"));
   EXPECT_EQ(content("other"), "b\n");
   EXPECT_EQ(outcomes(json("refresh --keep-going")), "1 blocked, 2 done");
   EXPECT_EQ(content("out"), "mine\n");
   EXPECT_EQ(shell("rm out; $A refresh").exit_code, 0);
+  EXPECT_EQ(content("out"), "c\n");
+  shell("echo mine > out");
+  EXPECT_EQ(shell("$A refresh --overwrite").exit_code, 0);
   EXPECT_EQ(content("out"), "c\n");
 }
 
@@ -352,7 +357,8 @@ TEST_F(Refresh, AnEditOfAFileThatIsChangedInPlaceIsMadeAgainByTheStageThatMakesI
 
 TEST_F(Refresh, AnEditOfAFileThatNoStageMakesIsNotToBeRemoved) {
   shell("echo 1 > log; $A run -q -- sed -i s/1/9/ log; echo 11 > log");
-  EXPECT_THAT(shell("$A status").out, HasSubstr("next: cp log log.edited && assay run @1\n"));
+  EXPECT_THAT(shell("$A status").out,
+              HasSubstr("next: cp log log.edited && assay run @1 --overwrite\n"));
   const auto refused = shell("$A refresh");
   EXPECT_THAT(refused.err, HasSubstr("keep a copy and use --overwrite"));
   EXPECT_THAT(refused.err, Not(HasSubstr("remove")));

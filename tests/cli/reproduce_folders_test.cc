@@ -69,12 +69,16 @@ TEST_F(ReproduceFolders, AFileThatAnEarlierStageLeftCounts) {
   EXPECT_EQ(shell("$ASSAY reproduce d --run --directory copy").exit_code, 1);
 }
 
-// What a log had before the run is no part of the plan, so that it is not compared.
-TEST_F(ReproduceFolders, AFileThatWasNotComparedLeavesAFolderUndecided) {
+// What a log had before the run is no part of the plan.
+TEST_F(ReproduceFolders, ALogIsNoFileOfAFolderUnlessARunReadsIt) {
   done("mkdir d; echo 0 > d/log; $ASSAY run -- sh -c 'echo a > d/a; echo 1' >> d/log");
   const auto again = shell("$ASSAY reproduce d --run --directory copy");
-  EXPECT_EQ(again.exit_code, 2) << again.out << again.err;
-  EXPECT_THAT(again.out, HasSubstr("log could not be compared"));
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_THAT(again.out, HasSubstr("d is identical, every file of it"));
+  done("$ASSAY run -- sh -c 'wc -l < d/log > n'");
+  const auto undecided = shell("$ASSAY reproduce d --run --directory copy2");
+  EXPECT_EQ(undecided.exit_code, 2) << undecided.out << undecided.err;
+  EXPECT_THAT(undecided.out + undecided.err, HasSubstr("d/log"));
 }
 
 TEST_F(ReproduceFolders, ATrainingRun) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <utility>
 
 #include "assay/shared/gpu_limits.h"
 #include "assay/verbs.h"
@@ -24,6 +25,8 @@ struct RunOptions {
   bool archive = false;
   bool explain = false;
   bool no_wait = false;
+  bool here = false;
+  bool overwrite = false;
   std::vector<OrderedValue> file_rules;  // --keep, --leave-out
   std::vector<std::string> sets;
   std::string stage;  // "@3"
@@ -57,14 +60,27 @@ base::Result<lineage::RunRequest> request_of(const RunOptions& options) {
         fmt::format("a stage has its own arguments; '{}' cannot be added", options.command.front()),
         "change a value with --set KEY=VALUE, or give the whole command"));
   }
-  if (!options.stage.empty()) return lineage::stage_request(options.stage.substr(1), options.sets);
+  if (!options.stage.empty()) {
+    return lineage::stage_request(options.stage.substr(1),
+                                  {.sets = options.sets,
+                                   .here = options.here,
+                                   .edited = options.overwrite ? lineage::EditedOutputs::kOverwrite
+                                                               : lineage::EditedOutputs::kKeep});
+  }
   if (options.command.empty()) {
     return base::fail(
         base::usage_error("run", "no command given", "assay run -- COMMAND [ARGUMENT…]"));
   }
-  if (options.sets.empty()) return lineage::RunRequest{.command = options.command};
-  return base::fail(
-      base::usage_error("run --set", "works only with a stage", "assay run @N --set KEY=VALUE"));
+  if (!options.sets.empty()) {
+    return base::fail(
+        base::usage_error("run --set", "works only with a stage", "assay run @N --set KEY=VALUE"));
+  }
+  if (options.here || options.overwrite) {
+    const std::string option = options.here ? "--here" : "--overwrite";
+    return base::fail(base::usage_error("run " + option, "works only with a stage",
+                                        fmt::format("assay run @N {}", option)));
+  }
+  return lineage::RunRequest{.command = options.command};
 }
 
 base::Result<base::ExitCode> run(const Session& session, const RunOptions& options) {
@@ -94,8 +110,8 @@ base::Result<base::ExitCode> run(const Session& session, const RunOptions& optio
   }
   share::add_options(options.gpu, request.gpu_options);
   ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_options));
-  ASSAY_TRY_VOID(lineage::enter_stage(request));
-  ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
+  ASSAY_TRY(lineage::StageStreams streams, lineage::enter_stage(request, session.quiet));
+  ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request, std::move(streams)));
   collect::exit_with_status(result);
 }
 
@@ -137,7 +153,13 @@ Verb run_verb(const Session& session) {
                    "do not wait for processes that the command leaves running; they are recorded "
                    "in the background",
                    &options->no_wait},
-                  {"--set", "with @N: change the value of an argument", &options->sets}},
+                  {"--set", "with @N: change the value of an argument", &options->sets},
+                  {"--here",
+                   "with @N: leave standard input, output and error as they are now, instead of "
+                   "the stage's files",
+                   &options->here},
+                  {"--overwrite", "with @N: overwrite outputs that were changed by hand, too",
+                   &options->overwrite}},
       .wrapped = {"COMMAND", "the command and its arguments, or @N for stage N", &options->command,
                   &options->stage},
       .action = [&session, options] { return run(session, *options); }};

@@ -30,8 +30,7 @@ std::string free_name(const std::filesystem::path& directory, const std::string&
   return free;
 }
 
-// Whether the stage's standard output or error replaces the file. `run @N` does not do that to
-// content that no run left.
+// Whether the stage's standard output or error replaces the file.
 bool is_redirected_over(const store::RunRecord& run, const std::string& path) {
   return std::any_of(run.redirects.begin(), run.redirects.end(), [&](const std::string& redirect) {
     return redirect.ends_with(">" + path) && !redirect.ends_with(">>" + path);
@@ -54,7 +53,8 @@ void print_edited(const Session& session, const std::filesystem::path& directory
                   std::size_t stage) {
   const std::int64_t number = stages.runs()[stage].stage;
   std::string keep;
-  std::string run;  // that make what this stage changes in place
+  std::string run;     // that make what this stage changes in place
+  bool stays = false;  // an edited file, of which there is a copy
   for (const std::string& path : edited) {
     const auto maker = stages.maker(stage, path);
     if (!maker || !stages.reads(stage, path)) continue;
@@ -65,14 +65,16 @@ void print_edited(const Session& session, const std::filesystem::path& directory
     const std::string name = lineage::shown_path(path, directory);
     session.print(fmt::format("\n{}: changed by hand; running stage {} again {} it\n",
                               base::printable(name), number, effect_on(stages, stage, path)));
-    // `refresh`, unlike `run @N`, overwrites no edit; what is read and nothing makes has to stay.
+    // What is read and nothing makes has to stay.
     const bool needed = stages.reads(stage, path) && !stages.maker(stage, path);
     const bool moved = is_redirected_over(stages.runs()[stage], path) || !run.empty();
     const std::string_view how = moved && !needed ? "mv" : "cp";
+    stays = stays || how == "cp";
     keep += fmt::format("{} {} {} && ", how, base::path_argument(name),
                         base::path_argument(free_name(directory, name + ".edited")));
   }
   run += run.empty() ? fmt::format("assay run @{}", number) : "assay refresh";
+  if (stays) run += " --overwrite";
   session.next(keep + run);
 }
 

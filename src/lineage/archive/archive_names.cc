@@ -81,9 +81,8 @@ base::Result<std::vector<RecordedContent>> contents_of(store::Store& store,
     return contents;
   }
   ASSAY_TRY(const store::RunRecord run, store::load_run(store, std::get<store::RunId>(what)));
-  const std::set<std::string> logs = store::log_paths(run);
   for (const store::Output& output : run.outputs) {
-    if (!output.blake3 || logs.contains(output.path)) continue;
+    if (!output.blake3) continue;
     contents.push_back({output.path, *output.blake3, output.size});
   }
   if (!inputs) return contents;

@@ -1,9 +1,13 @@
 #include "lineage/graph/disk_files.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
+#include <span>
 
 #include "base/clock.h"
+#include "hash/blake3.h"
 #include "hash/file.h"
 #include "store/artifacts.h"
 
@@ -27,6 +31,19 @@ OnDisk DiskFiles::check(const std::string& path, const hash::Digest& content, st
   }
   if (!S_ISREG(status.st_mode) || status.st_size != size) return OnDisk::kChanged;
   return content_at(path, status) == content ? OnDisk::kSame : OnDisk::kChanged;
+}
+
+bool DiskFiles::begins(const std::string& path, const hash::Digest& content, std::int64_t size) {
+  std::ifstream file(path, std::ios::binary);
+  hash::Hasher hasher;
+  std::array<char, 1 << 16> buffer;
+  while (size > 0 && file) {
+    file.read(buffer.data(), std::min<std::int64_t>(size, buffer.size()));
+    const auto got = static_cast<std::size_t>(file.gcount());
+    hasher.update(std::as_bytes(std::span(buffer).first(got)));
+    size -= file.gcount();
+  }
+  return size == 0 && file && hasher.finish() == content;
 }
 
 std::optional<hash::Digest> DiskFiles::content_of(const std::string& path) {
@@ -82,6 +99,7 @@ std::optional<std::vector<std::string>> names_in(const std::string& folder) {
 DiskQueries DiskFiles::queries() {
   return {.content = [this](const std::string& path, const hash::Digest& content,
                             std::int64_t size) { return check(path, content, size); },
+          .begins = &DiskFiles::begins,
           .link = link_at,
           .exists =
               [](const std::string& path) {

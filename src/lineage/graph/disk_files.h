@@ -26,6 +26,9 @@ class DiskFiles {
   // A file that cannot be read counts as changed. Never fails: an unreadable cache is ignored.
   OnDisk check(const std::string& path, const hash::Digest& content, std::int64_t size);
 
+  // Whether the file begins with this content.
+  static bool begins(const std::string& path, const hash::Digest& content, std::int64_t size);
+
   // What is at `path` now; nothing if that is not a readable file.
   std::optional<hash::Digest> content_of(const std::string& path);
 

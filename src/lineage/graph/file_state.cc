@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "store/artifacts.h"
 #include "store/run_reader.h"
+#include "store/streams.h"
 
 namespace assay::lineage {
 namespace {
@@ -100,6 +101,11 @@ base::Result<FileState> compare(store::Store& store, DiskFiles& disk, Artifact& 
   }
   state.kind = Kind::kChanged;
   if (!state.now) return state;
+  if (state.run != 0 && artifact.blake3 &&
+      DiskFiles::begins(artifact.path, *artifact.blake3, artifact.size)) {
+    ASSAY_TRY(const store::RunRecord run, store::head_of(store, state.run));
+    state.others_follow = store::handed_down_paths(run.redirects).contains(artifact.path);
+  }
   ASSAY_TRY(const auto earlier, last_with(store, *state.now, artifact.path));
   if (!earlier) return state;
   state.kind = Kind::kEarlier;
@@ -130,6 +136,9 @@ std::string FileState::text(const std::string& when) const {
       return fmt::format("this is what {} {}; run {} left something else here later", by, did,
                          newest);
     case Kind::kChanged:
+      if (others_follow) {
+        return fmt::format("begins with what {} {}; lines of other programs follow", by, did);
+      }
       return fmt::format(
           "this is not what {} {}: changed by hand (or by something unrecorded) since {}", by, did,
           when);

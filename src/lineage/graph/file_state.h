@@ -30,6 +30,7 @@ struct FileState {
   store::RunStatus status = store::RunStatus::kDone;
   store::RunId newest = 0;          // for kEarlier
   std::optional<hash::Digest> now;  // for kChanged
+  bool others_follow = false;       // kChanged: what `run` left is followed by lines of others
   std::int64_t modified_unix_ns = 0;
   std::int64_t files = 0, changed = 0, gone = 0;  // for a folder
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "store/run_dependencies.h"
+#include "store/streams.h"
 
 namespace assay::lineage {
 
@@ -35,8 +36,8 @@ LiveStages::LiveStages(std::vector<store::RunRecord> runs,
   inherited_.resize(runs_.size());
   reads_in_.resize(runs_.size());
   for (const store::RunRecord& run : runs_) {
-    needs_.push_back(store::dependencies_of(run, store::Logs::kNo));
-    logs_.push_back(store::log_paths(run));
+    needs_.push_back(store::dependencies_of(run));
+    handed_down_.push_back(store::handed_down_paths(run.redirects));
     began_.push_back(store::began_file_ns(run));
   }
   for (std::size_t stage = 0; stage < runs_.size(); ++stage) {
@@ -110,8 +111,8 @@ bool LiveStages::reads(std::size_t stage, std::string_view path) const {
          std::find(found->second.begin(), found->second.end(), stage) != found->second.end();
 }
 
-bool LiveStages::is_only_log(std::size_t stage, const std::string& path) const {
-  return logs_[stage].contains(path) && !readers_.contains(path);
+bool LiveStages::is_handed_down(std::size_t stage, const std::string& path) const {
+  return handed_down_[stage].contains(path);
 }
 
 std::optional<LiveStages::Source> LiveStages::source(std::size_t stage,
@@ -136,7 +137,6 @@ std::optional<std::size_t> LiveStages::last_maker(
   const auto touched = path_changes_.find(path);
   if (touched == path_changes_.end()) return last;
   for (const PathChange& touch : touched->second) {
-    // What is appended to a log is not among the stage's needs.
     const bool makes = touch.output != nullptr && !touch.output->before;
     if (!makes || reads(touch.stage, path) || !counts(touch.stage)) continue;
     if (!last || runs_[*last].id < runs_[touch.stage].id) last = touch.stage;

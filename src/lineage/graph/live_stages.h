@@ -36,7 +36,7 @@ class LiveStages {
   // When the stage's current run began, by the file system's clock.
   [[nodiscard]] std::int64_t began_file_ns(std::size_t stage) const { return began_[stage]; }
 
-  // What the stage reads or modifies (store/run_dependencies.h), except logs.
+  // What the stage reads or modifies (store/run_dependencies.h).
   [[nodiscard]] const std::vector<store::Input>& needs(std::size_t stage) const {
     return needs_[stage];
   }
@@ -55,8 +55,9 @@ class LiveStages {
   // Whether only earlier runs of the stage, not its current one, read or wrote the path.
   [[nodiscard]] bool is_inherited(std::size_t stage, const std::string& path) const;
   [[nodiscard]] bool reads(std::size_t stage, std::string_view path) const;
-  // Whether the file is a log of the stage (store/run_dependencies.h) and no stage reads it.
-  [[nodiscard]] bool is_only_log(std::size_t stage, const std::string& path) const;
+  // Whether the file was handed down to the stage as a stream (store/streams.h): the program that
+  // started it may have written to it after the stage.
+  [[nodiscard]] bool is_handed_down(std::size_t stage, const std::string& path) const;
 
   // The output that an input comes from: that of the stage that ran last among the other stages
   // that write this path. A later stage that changes the file in place (it also reads it) is not
@@ -117,7 +118,7 @@ class LiveStages {
 
   std::vector<store::RunRecord> runs_;
   std::vector<std::vector<store::Input>> needs_;
-  std::vector<std::set<std::string>> logs_;
+  std::vector<std::set<std::string>> handed_down_;
   std::vector<std::int64_t> began_;
   std::vector<std::unordered_set<std::string>> inherited_;
   struct DigestHash {

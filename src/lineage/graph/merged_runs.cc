@@ -8,9 +8,9 @@
 
 #include "store/artifacts.h"
 #include "store/path_facts.h"
-#include "store/run_dependencies.h"
 #include "store/run_reader.h"
 #include "store/stages.h"
+#include "store/streams.h"
 
 namespace assay::lineage {
 namespace {

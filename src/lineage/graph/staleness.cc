@@ -118,10 +118,19 @@ class OverwriteOrder {
   std::vector<std::vector<bool>> needed_;          // of the stages that were asked about
 };
 
+// What the file is compared with what the stage left there. Lines that follow in a file that was
+// handed down are of other programs, which had it open as well: the log of a job.
+OnDisk left_on_disk(const LiveStages& stages, std::size_t stage, const Output& output,
+                    const DiskQueries& disk) {
+  const OnDisk now = disk.content(output.path, *output.blake3, output.size);
+  if (now != OnDisk::kChanged || !stages.is_handed_down(stage, output.path)) return now;
+  const bool begins = disk.begins && disk.begins(output.path, *output.blake3, output.size);
+  return begins ? OnDisk::kSame : now;
+}
+
 void check_output(const LiveStages& stages, OverwriteOrder& order, std::size_t stage,
                   const Output& output, const DiskQueries& disk, std::vector<Reason>& reasons) {
   if (!output.blake3) return;
-  if (stages.is_only_log(stage, output.path)) return;  // other stages may write to it too
   if (const std::size_t owner = *stages.owner(output.path); owner != stage) {
     // A change in place is checked with the inputs.
     if (stages.left_at(output.path) != nullptr && !stages.reads(stage, output.path) &&
@@ -130,7 +139,7 @@ void check_output(const LiveStages& stages, OverwriteOrder& order, std::size_t s
     }
     return;
   }
-  switch (disk.content(output.path, *output.blake3, output.size)) {
+  switch (left_on_disk(stages, stage, output, disk)) {
     case OnDisk::kSame:
       break;
     case OnDisk::kChanged:
@@ -211,7 +220,7 @@ void add_own_doubts(const LiveStages& stages, std::size_t stage, Freshness& foun
                             .now = told ? run.missed.front().text : "its run is not complete"});
   }
   for (const Input& input : stages.needs(stage)) {
-    if (!stages.changes(stage, input.path) || stages.is_only_log(stage, input.path)) continue;
+    if (!stages.changes(stage, input.path)) continue;
     if (stages.is_removed_by(stage, input.path) || stages.maker(stage, input.path)) continue;
     found.doubts.push_back({Cause::kChangesAgain, input.path});
     return;
@@ -239,9 +248,8 @@ void propagate(const LiveStages& stages, OverwriteOrder& order, std::vector<Fres
     for (const auto& [stage, path] : order.feeds()[stale]) add(stage, path);
     for (const Output& output : stages.runs()[stale].outputs) {
       if (output.status == store::OutputStatus::kDeleted) continue;
-      if (stages.is_only_log(stale, output.path)) continue;
       const auto next = stages.next_writer(stale, output.path, [&](std::size_t later) {
-        return !stages.is_only_log(later, output.path) && order.is_overwritten_by(stale, later);
+        return order.is_overwritten_by(stale, later);
       });
       if (next) add(*next, output.path);
     }
@@ -273,7 +281,7 @@ std::vector<Reason> replaced_outputs(const LiveStages& stages, std::size_t stage
                                      const DiskQueries& disk) {
   std::vector<Reason> replaced;
   for (const Output& output : stages.runs()[stage].outputs) {
-    if (!output.blake3 || stages.is_only_log(stage, output.path)) continue;
+    if (!output.blake3) continue;
     const auto by = stages.replacer(stage, output.path);
     if (!by || disk.content(output.path, *output.blake3, output.size) == OnDisk::kSame) continue;
     replaced.push_back({Cause::kOutputReplaced, output.path, stages.runs()[*by].stage});
@@ -287,11 +295,11 @@ std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t st
   if (!disk.writer || !disk.exists) return edited;
   for (const Output& output : stages.runs()[stage].outputs) {
     if (output.status == store::OutputStatus::kDeleted) continue;
-    if (stages.is_only_log(stage, output.path) || !disk.exists(output.path)) continue;
+    if (stages.is_handed_down(stage, output.path) || !disk.exists(output.path)) continue;
     // Nothing where the last stage removed the file.
     if (const Output* left = stages.left_at(output.path)) {
       if (!left->blake3) continue;
-      if (disk.content(left->path, *left->blake3, left->size) == OnDisk::kSame) continue;
+      if (left_on_disk(stages, *stages.owner(output.path), *left, disk) == OnDisk::kSame) continue;
     }
     if (disk.writer(output.path) == 0) edited.push_back(output.path);
   }

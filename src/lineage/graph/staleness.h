@@ -22,6 +22,9 @@ using DiskCheck =
 // All queries about the disk. Those that are empty are not made.
 struct DiskQueries {
   DiskCheck content;
+  // Whether the file at `path` begins with this content.
+  std::function<bool(const std::string& path, const hash::Digest& content, std::int64_t size)>
+      begins = {};
   // The target of the symbolic link at `path`; nothing: there is no link.
   std::function<std::optional<std::string>(const std::string& path)> link = {};
   std::function<bool(const std::string& path)> exists = {};
@@ -60,7 +63,8 @@ std::vector<Reason> replaced_outputs(const LiveStages& stages, std::size_t stage
 // The files that a run of the stage would overwrite although no recorded run left their present
 // content: edits that would be lost. Another stage may have written them last, and the stage's
 // current run may not have written them at all: `make` leaves an edited file alone until its
-// sources change. Logs and files without a recorded content do not count.
+// sources change. Files without a recorded content do not count, nor do those that were handed
+// down: a run only adds to what others wrote there.
 std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t stage,
                                         const DiskQueries& disk);
 

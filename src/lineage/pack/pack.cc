@@ -88,7 +88,7 @@ class Packer {
       if (store::read_a_pipe(run)) {
         leave_out(fmt::format("the standard input of run {}", run.id), store::missed_stdin().text);
       }
-      for (const store::Input& needed : store::dependencies_of(run, store::Logs::kNo)) {
+      for (const store::Input& needed : store::dependencies_of(run)) {
         if (!needed.blake3) {
           leave_out(needed.path, "its content was not recorded");
         } else if (!made.contains({needed.path, *needed.blake3})) {
@@ -173,7 +173,7 @@ class Packer {
     for (const store::RunRecord& run : runs) {
       std::ranges::for_each(run.inputs, note);
       std::ranges::for_each(run.outputs, note);
-      std::ranges::for_each(store::dependencies_of(run, store::Logs::kNo), note);
+      std::ranges::for_each(store::dependencies_of(run), note);
     }
   }
 

@@ -120,7 +120,7 @@ class Unpacker {
     const std::set<hash::Digest> withheld = secret_contents();
     std::map<std::string, std::vector<hash::Digest>> wanted;
     for (const store::RunRecord& run : report_.manifest.runs) {
-      for (const store::Input& needed : store::dependencies_of(run, store::Logs::kNo)) {
+      for (const store::Input& needed : store::dependencies_of(run)) {
         if (!needed.blake3 || !report_.manifest.contents.contains(*needed.blake3)) continue;
         if (withheld.contains(*needed.blake3)) continue;
         auto& contents = wanted[relocation_->path(needed.path)];
@@ -179,7 +179,7 @@ class Unpacker {
     }
     std::set<hash::Digest> found;
     for (const store::RunRecord& run : report_.manifest.runs) {
-      for (const store::Input& needed : store::dependencies_of(run, store::Logs::kNo)) {
+      for (const store::Input& needed : store::dependencies_of(run)) {
         if (!needed.blake3 || !left_out.contains(needed.path)) continue;
         const auto content = report_.manifest.contents.find(*needed.blake3);
         if (content != report_.manifest.contents.end() && content->second.size > 0) {

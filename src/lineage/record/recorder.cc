@@ -30,10 +30,10 @@
 #include "observe/collect/process/outside_writers.h"
 #include "share/region.h"
 #include "store/cleaning.h"
-#include "store/run_dependencies.h"
 #include "store/run_row.h"
 #include "store/run_writer.h"
 #include "store/shared_outputs.h"
+#include "store/streams.h"
 #include "store/this_run.h"
 
 namespace assay::lineage {
@@ -299,11 +299,7 @@ base::Result<void> Recorder::store(const collect::CollectorResult& outcome,
   run_.usage = usage_of(outcome.usage);
   run_.context.machine = machine_facts(store_->location().directory);
 
-  ASSAY_TRY(
-      StagedResults results,
-      StagedResults::create(
-          run_.spool, request_.explain ? [this](const std::string& line) { channel_.print(line); }
-                                       : StagedResults::Explain{}));
+  ASSAY_TRY(StagedResults results, StagedResults::create(run_.spool, request_.explain));
   std::set<std::string> expected = store::stream_paths(run_);
   expected.insert(base::own_program());
   results.expect(std::move(expected));
@@ -336,10 +332,11 @@ base::Result<void> Recorder::store(const collect::CollectorResult& outcome,
   if (const std::string problem = store_metrics_file(*store_, run_); !problem.empty()) {
     report(base::failed_error("metrics", problem));
   }
+  results.explain([this](const std::string& line) { channel_.print(line); });
   // Only now, because recovery would have needed the parts.
   if (job_part_) job_part_->end();
   const std::string summary = summary_text(request_.summary, run_, results.inputs(),
-                                           results.outputs(), results.used_network());
+                                           writer.outputs(), results.used_network());
   if (!summary.empty()) channel_.print(summary);
   if (request_.archive) archive_outputs();
   return {};

@@ -93,7 +93,7 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   if (readable) ASSAY_TRY_VOID(replay(events, tracker));
   std::error_code ignored;
   fs::create_directories(run.spool, ignored);
-  ASSAY_TRY(StagedResults results, StagedResults::create(run.spool, {}));
+  ASSAY_TRY(StagedResults results, StagedResults::create(run.spool, false));
   std::vector<store::Missed> problems;
   auto counted = collect::GpuCounters::find(run.uid, run.spool);
   store::GpuWork gpu = counted ? stored_gpu_work(counted->report(), problems) : store::GpuWork{};

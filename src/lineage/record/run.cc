@@ -41,6 +41,12 @@ void recover_killed(const collect::KeeperResult& result) {
   }
 }
 
+// Whether lines that are not about an error follow the command's own.
+bool prints_lines(const RunRequest& request) {
+  return request.explain || request.summary != SummaryFormat::kNone ||
+         (request.archive && request.archive_note);
+}
+
 }  // namespace
 
 std::vector<std::string> repeatable_options(const RunRequest& request) {
@@ -79,7 +85,9 @@ base::Result<store::RunRecord> new_run(const RunRequest& request, const collect:
   store::RunRecord run;
   run.command = redact_arguments(request.command);
   run.directory = directory;
-  run.redirects = inherited_redirects(launch.inherited);
+  run.redirects = inherited_redirects(
+      launch.inherited,
+      {.starter = request.starter, .assay = prints_lines(request), .repeated = request.redirects});
   run.name = request.name;
   run.build = request.build;
   run.repeats = request.stage;
@@ -115,8 +123,11 @@ std::string summary_text(SummaryFormat summary, const store::RunRecord& run, std
                      used_network ? ", except data from the network" : "", run.id);
 }
 
-base::Result<collect::KeeperResult> run_command(const RunRequest& request) {
+base::Result<collect::KeeperResult> run_command(const RunRequest& given, StageStreams streams) {
+  RunRequest request = given;
+  request.starter = ::getppid();
   auto result = collect::run_under_keeper(request.wait, [&](collect::KeeperChannel& channel) {
+    streams.use();
     // Never destroyed: closing the store would checkpoint its write-ahead log and wait for the
     // disk.
     return (new Recorder(request, channel))->record();
@@ -130,6 +141,7 @@ base::Result<collect::KeeperResult> run_command(const RunRequest& request) {
     // The collector cannot be started. The command still can.
     why.what = "this run is not recorded: " + why.what;
     base::write_stderr("assay: " + why.line() + "\n");
+    streams.use();
     const base::Error failed = collect::replace_with_command(request.command);
     base::write_stderr("assay: " + failed.line() + "\n");
     return collect::KeeperResult{.collector_status = exit_code_of(failed)};

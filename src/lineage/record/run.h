@@ -2,6 +2,8 @@
 // (reproduce/rerun.h).
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -30,6 +32,7 @@ struct RunRequest {
   std::string name = {};
   bool build = false;
   std::vector<Filter::UserRule> user_rules = {};  // --keep, --leave-out, in the order given
+  pid_t starter = 0;                              // the process that started this program
   // For `run @N`: the stage, its working directory, and the files of its standard streams.
   std::int64_t stage = 0;
   std::string directory = {};
@@ -72,6 +75,9 @@ std::string summary_text(SummaryFormat summary, const store::RunRecord& run, std
 
 // Runs the command and records it. All messages have been printed to standard error when it
 // returns.
-base::Result<collect::KeeperResult> run_command(const RunRequest& request);
+// With the streams of a repeated stage (reproduce/rerun.h), the command gets these, and messages
+// still go to this process's.
+base::Result<collect::KeeperResult> run_command(const RunRequest& request,
+                                                StageStreams streams = {});
 
 }  // namespace assay::lineage

@@ -53,11 +53,26 @@ bool get(std::FILE* file, std::string& text, std::size_t length) {
 }  // namespace
 
 base::Result<StagedResults> StagedResults::create(const std::filesystem::path& folder,
-                                                  Explain explain) {
+                                                  bool explain) {
   const std::string path = folder / "results";
   File file(std::fopen(path.c_str(), "w+e"));
   if (!file) return base::fail(base::system_error(path, "cannot stage the results", errno));
-  return StagedResults(std::move(file), path, std::move(explain));
+  File explained(explain ? std::fopen((folder / "explained").c_str(), "w+e") : nullptr);
+  return StagedResults(std::move(file), path, std::move(explained));
+}
+
+void StagedResults::explain(const std::function<void(const std::string& line)>& print) {
+  if (!explained_) return;
+  std::rewind(explained_.get());
+  std::string line;
+  for (int c = 0; (c = std::getc(explained_.get())) != EOF;) {
+    if (c != '\n') {
+      line += static_cast<char>(c);
+      continue;
+    }
+    print(line);
+    line.clear();
+  }
 }
 
 void StagedResults::count(std::string_view what, const std::string& path, const FilterRule& rule) {
@@ -72,9 +87,10 @@ void StagedResults::count(std::string_view what, const std::string& path, const 
   } else {
     counted.paths.clear();
   }
-  if (!explain_) return;
-  explain_(
-      fmt::format("{:<8} {}  ({}: {})", what, base::printable(path), rule.name, rule.sentence));
+  if (!explained_) return;
+  const std::string line =
+      fmt::format("{:<8} {}  ({}: {})\n", what, base::printable(path), rule.name, rule.sentence);
+  std::fwrite(line.data(), 1, line.size(), explained_.get());
 }
 
 void StagedResults::input(store::Input input, const FilterRule& rule) {

@@ -32,10 +32,11 @@ namespace assay::lineage {
 // transaction. This also avoids a second copy of a million files in memory.
 class StagedResults : public Results {
  public:
-  using Explain = std::function<void(const std::string& line)>;
-
-  // Stages in `folder`. `explain`, if set, gets a line about every file.
-  static base::Result<StagedResults> create(const std::filesystem::path& folder, Explain explain);
+  // Stages in `folder`; with `explain`, also a line about every file.
+  static base::Result<StagedResults> create(const std::filesystem::path& folder, bool explain);
+  // Calls `print` with these lines. Only when all files have been hashed, because the command's
+  // standard error, where they go, may be one of the files.
+  void explain(const std::function<void(const std::string& line)>& print);
 
   void input(store::Input input, const FilterRule& rule) override;
   void output(store::Output output, const FilterRule& rule) override;
@@ -74,7 +75,6 @@ class StagedResults : public Results {
   // Whether there are inputs or outputs besides them.
   [[nodiscard]] bool has_others() const { return others_; }
   [[nodiscard]] std::int64_t inputs() const { return inputs_; }
-  [[nodiscard]] std::int64_t outputs() const { return outputs_; }
   [[nodiscard]] bool used_network() const { return network_; }
   [[nodiscard]] bool complete() const { return missed_.empty(); }
 
@@ -84,14 +84,14 @@ class StagedResults : public Results {
   };
   using File = std::unique_ptr<std::FILE, Close>;
 
-  StagedResults(File file, std::string path, Explain explain)
-      : file_(std::move(file)), path_(std::move(path)), explain_(std::move(explain)) {}
+  StagedResults(File file, std::string path, File explained)
+      : file_(std::move(file)), path_(std::move(path)), explained_(std::move(explained)) {}
   void count(std::string_view what, const std::string& path, const FilterRule& rule);
   base::Result<void> write_files(store::RunWriter& writer);
 
   File file_;
   std::string path_;
-  Explain explain_;
+  File explained_;
   PackageFinder packages_{{.cache = base::user_cache_folder()}};
   CreatedFolders folders_;
   std::vector<store::PathFact> facts_;

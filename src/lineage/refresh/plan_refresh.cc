@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "lineage/graph/dag_view.h"
 #include "lineage/graph/resolve.h"
-#include "lineage/record/redirects.h"
 #include "lineage/redact/command.h"
 #include "lineage/refresh/stage_order.h"
 #include "store/run_reader.h"
@@ -36,16 +35,6 @@ std::string obstacle_of(const LiveStages& stages, std::size_t stage,
   return edit_obstacle(stages, stage, edited, policy);
 }
 
-// What to do about an edited file that the stage needs, because it changes it in place. Once the
-// stage that makes the file has run again, those that change it follow.
-std::string advice_in_place(const LiveStages& stages, std::size_t stage, const std::string& path) {
-  if (const auto maker = stages.maker(stage, path)) {
-    return fmt::format("keep a copy, remove it, and `assay run @{}`, which makes it",
-                       stages.runs()[*maker].stage);
-  }
-  return "keep a copy and use --overwrite";
-}
-
 // The stages that `targets` name (none: all), and all that produce their inputs.
 std::set<std::size_t> needed_by(const StageStates& states, const StageOrder& order,
                                 const std::vector<std::int64_t>& targets) {
@@ -59,29 +48,6 @@ std::set<std::size_t> needed_by(const StageStates& states, const StageOrder& ord
 }
 
 }  // namespace
-
-std::string edit_obstacle(const LiveStages& stages, std::size_t stage,
-                          const std::vector<std::string>& edited, EditedOutputs policy) {
-  const store::RunRecord& run = stages.runs()[stage];
-  for (const Redirect& redirect : parse_redirects(run.redirects)) {
-    if (!redirect.writes || redirect.appends) continue;
-    if (std::find(edited.begin(), edited.end(), redirect.path) == edited.end()) continue;
-    return fmt::format(
-        "{} has content that no run left there, and is not overwritten by the stage's {}; remove "
-        "it to have it made again",
-        redirect.path, stream_name(redirect.descriptor));
-  }
-  if (edited.empty() || policy == EditedOutputs::kOverwrite) return {};
-  const std::string& path = edited.front();
-  if (stages.reads(stage, path)) {
-    return fmt::format("{} was changed by hand and would be changed; {}", path,
-                       advice_in_place(stages, stage, path));
-  }
-  return fmt::format(
-      "{} was changed by hand and would be overwritten; keep a copy and remove it, or use "
-      "--overwrite",
-      path);
-}
 
 std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
                                          const std::vector<std::int64_t>& targets,

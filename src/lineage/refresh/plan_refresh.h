@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lineage/graph/edit_obstacle.h"
 #include "lineage/graph/stage_states.h"
 #include "lineage/graph/stale_reason.h"
 #include "store/store.h"
@@ -23,8 +24,6 @@ struct PlannedRefresh {
   std::vector<Reason> reasons;
   std::string obstacle;  // why it cannot be run again, and what to do; empty: it can
 };
-// kKeep: an output that was changed by hand is an obstacle.
-enum class EditedOutputs { kKeep, kOverwrite };
 std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
                                          const std::vector<std::int64_t>& targets,
                                          EditedOutputs edited);
@@ -37,12 +36,6 @@ std::vector<std::int64_t> replaced_stages(const StageStates& states,
 // The same stages, as far as they are not stale, of which it is not known whether they are fresh.
 std::vector<std::int64_t> unsure_stages(const StageStates& states,
                                         const std::vector<std::int64_t>& targets);
-
-// The obstacle of a stage that would overwrite one of `edited` (edited_outputs()); empty: none. A
-// file that its standard output or error went to is one with either policy, because `run @N` does
-// not overwrite it: the stage would run without its redirection.
-std::string edit_obstacle(const LiveStages& stages, std::size_t stage,
-                          const std::vector<std::string>& edited, EditedOutputs policy);
 
 // The stages that a name on the command line stands for: one, or all that change a file.
 base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,

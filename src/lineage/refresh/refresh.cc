@@ -171,6 +171,7 @@ class Refresher {
               RunningStage::start({.program = request_.program,
                                    .project = store_.location().project,
                                    .stage = one.stage,
+                                   .overwrite = request_.edited == EditedOutputs::kOverwrite,
                                    .last_run_before = newest.empty() ? 0 : newest.front().id,
                                    .output = request_.output,
                                    .label = request_.jobs > 1 ? name + " | " : ""}));

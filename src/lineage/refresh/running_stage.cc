@@ -7,6 +7,9 @@
 
 #include <array>
 #include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/process/capture.h"
 #include "base/process/environment.h"
@@ -25,9 +28,12 @@ constexpr int kMostReads = 16;
 base::Result<RunningStage> RunningStage::start(StageCommand command) {
   ASSAY_TRY(base::Pipe pipe, base::make_pipe());
   ::fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK);
+  std::vector<std::string> arguments = {"assay", "run", "--quiet"};
+  if (command.overwrite) arguments.emplace_back("--overwrite");
+  arguments.push_back(fmt::format("@{}", command.stage));
   ASSAY_TRY(base::Process process,
             base::Process::start(
-                {.arguments = {"assay", "run", "--quiet", fmt::format("@{}", command.stage)},
+                {.arguments = std::move(arguments),
                  .environment = base::Environment::from_current(),
                  .program = command.program,
                  .directory = command.project,

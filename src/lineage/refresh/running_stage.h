@@ -21,6 +21,7 @@ struct StageCommand {
   std::filesystem::path program;  // assay
   std::filesystem::path project;
   std::int64_t stage = 0;
+  bool overwrite = false;  // outputs that were changed by hand
   store::RunId last_run_before = 0;
   // Gets what the stage prints; if `label` is not empty, in whole lines that begin with it.
   std::function<void(std::string_view text)> output;
@@ -29,8 +30,8 @@ struct StageCommand {
 
 class RunningStage {
  public:
-  // Standard output and error are a pipe, even if those of `assay refresh` are files: a file would
-  // take precedence over the stage's recorded redirections. Standard input is empty.
+  // Standard output and error are a pipe, even if those of `assay refresh` are files, so that these
+  // do not become files of the stage. Standard input is empty.
   static base::Result<RunningStage> start(StageCommand command);
 
   [[nodiscard]] std::int64_t stage() const { return command_.stage; }

@@ -23,8 +23,6 @@ std::map<std::string_view, Users> users_of_paths(const LiveStages& stages) {
       if (changers.empty() || changers.back() != stage) changers.push_back(stage);
     };
     for (const store::Output& output : stages.runs()[stage].outputs) {
-      // Several stages may write to one log, in any order.
-      if (stages.is_only_log(stage, output.path)) continue;
       add(output.path);
       if (output.status == store::OutputStatus::kRenamed && !output.from.empty()) add(output.from);
     }

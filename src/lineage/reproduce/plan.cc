@@ -15,6 +15,7 @@
 #include "lineage/reproduce/environments.h"
 #include "lineage/source/commit_files.h"
 #include "store/run_dependencies.h"
+#include "store/streams.h"
 
 namespace assay::lineage {
 namespace {
@@ -173,7 +174,7 @@ class ComparedStreams {
   explicit ComparedStreams(const PlanInput& given)
       : artifact_(given.artifact_path, given.artifact) {
     for (const store::RunRecord& run : given.runs) {
-      for (const store::Input& input : store::dependencies_of(run, store::Logs::kNo)) {
+      for (const store::Input& input : store::dependencies_of(run)) {
         needed_.insert({input.path, input.blake3});
       }
       for (const store::Output& output : run.outputs) ++writers_[output.path];
@@ -248,7 +249,7 @@ ReproductionPlan make_plan(PlanInput given) {
   ProducedFiles produced;
   for (store::RunRecord& run : given.runs) {
     PlannedStage stage;
-    for (const store::Input& input : store::dependencies_of(run, store::Logs::kNo)) {
+    for (const store::Input& input : store::dependencies_of(run)) {
       if (produced.contains(input)) {
         stage.made_before.insert(input.path);
       } else {

@@ -16,13 +16,14 @@
 #include "base/number.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "lineage/graph/dag_query.h"
 #include "lineage/graph/disk_files.h"
 #include "lineage/graph/merged_runs.h"
 #include "lineage/redact/command.h"
-#include "store/run_dependencies.h"
 #include "store/run_reader.h"
 #include "store/stages.h"
 #include "store/store.h"
+#include "store/streams.h"
 
 namespace assay::lineage {
 namespace {
@@ -99,24 +100,85 @@ base::Result<std::vector<std::string>> absent_files(store::Store& store, store::
   return absent;
 }
 
-// The content at `path`, where the stage's standard output or error went, that may be replaced:
-// what the stage left there, or another run as its result. A log of either has lines of its own.
-base::Result<std::optional<hash::Digest>> replaceable_content(store::Store& store,
-                                                              const store::RunRecord& run,
-                                                              const std::string& path) {
-  std::optional<hash::Digest> own;
-  for (const store::Output& output : run.outputs) {
-    if (output.path == path) own = output.blake3;
+const store::Output* left_at(const std::vector<store::Output>& outputs, const std::string& path) {
+  const auto left = std::ranges::find(outputs, path, &store::Output::path);
+  return left == outputs.end() ? nullptr : &*left;
+}
+
+// Whether what the run left at `path` is a log: it also left other files. Then the file may hold
+// lines of programs that are not recorded.
+base::Result<bool> left_a_log(store::Store& store, store::RunId id, const std::string& path) {
+  ASSAY_TRY(const store::RunRecord run, store::head_of(store, id));
+  return run.output_count > 1 && store::stream_paths(run).contains(path);
+}
+
+base::Error would_be_lost(const store::RunRecord& run, const std::string& path,
+                          const std::string& what) {
+  return base::failed_error(fmt::format("run @{}", run.stage),
+                            fmt::format("{} {} and would be overwritten", path, what),
+                            "keep a copy and remove it, or use --overwrite");
+}
+
+// Sets whether the file is made anew or appended to.
+base::Result<void> choose_opening(store::Store& store, DiskFiles& files,
+                                  const store::RunRecord& run, EditedOutputs edited,
+                                  Redirect& redirect) {
+  const store::Output* output = left_at(run.outputs, redirect.path);
+  const store::Output* log = left_at(run.streams, redirect.path);
+  redirect.is_log = output == nullptr;
+  if (redirect.appends && !redirect.handed_down) return {};
+  redirect.appends = false;
+  std::error_code none;
+  if (std::filesystem::file_size(redirect.path, none) == 0 || none) return {};
+  const auto now = files.content_of(redirect.path);
+  const store::Output* left = output != nullptr ? output : log;
+  const bool own = left != nullptr && now == left->blake3;
+  if (own && (!redirect.handed_down || left->status == store::OutputStatus::kCreated)) return {};
+  redirect.appends = true;
+  if (redirect.handed_down || redirect.is_log) return {};
+  redirect.appends = false;
+  if (own || edited == EditedOutputs::kOverwrite) return {};
+  const store::RunId writer = files.writer_of(redirect.path);
+  if (writer == 0) {
+    return base::fail(would_be_lost(run, redirect.path, "has content that no run left there"));
   }
-  if (store::log_paths(run).contains(path)) return own;
-  ASSAY_TRY(DiskFiles files, DiskFiles::open(store));
-  const auto now = files.content_of(path);
-  const store::RunId writer = now == own ? 0 : files.writer_of(path);
-  if (writer == 0) return own;
-  ASSAY_TRY(const store::RunRecord other, store::head_of(store, writer));
-  ASSAY_TRY(const std::set<std::string> logs,
-            store::load_log_paths(store.database(), writer, other.redirects));
-  return logs.contains(path) ? own : now;
+  ASSAY_TRY(const bool log_of_other, left_a_log(store, writer, redirect.path));
+  if (!log_of_other) return {};
+  return base::fail(
+      would_be_lost(run, redirect.path, fmt::format("is a log that run {} has added to", writer)));
+}
+
+// For `run @1 > new`, which does not move the stage's output: a line for each such stream.
+void note_other_files(const std::vector<Redirect>& redirects) {
+  for (const Redirect& one : redirects) {
+    struct stat given {};
+    if (!one.writes || ::fstat(one.descriptor, &given) != 0 || !S_ISREG(given.st_mode)) continue;
+    struct stat file {};
+    const bool same = ::stat(one.path.c_str(), &file) == 0 && file.st_dev == given.st_dev &&
+                      file.st_ino == given.st_ino;
+    if (same) continue;
+    base::write_stderr(fmt::format(
+        "assay: the stage's {} goes to {}, as before; --here leaves it where it is now\n",
+        stream_name(one.descriptor), base::printable(one.path)));
+  }
+}
+
+// Edits that would be lost.
+base::Result<void> check_edits(store::Store& store, DiskFiles& files, std::int64_t number,
+                               const RerunOptions& options) {
+  if (options.edited == EditedOutputs::kOverwrite) return {};
+  ASSAY_TRY(const LiveStages stages, load_live_stages(store));
+  const auto stage = std::ranges::find(stages.runs(), number, &store::RunRecord::stage);
+  if (stage == stages.runs().end()) return {};
+  const auto at = static_cast<std::size_t>(stage - stages.runs().begin());
+  std::vector<std::string> edited = edited_outputs(stages, at, files.queries());
+  if (options.here) {
+    const std::set<std::string> streams = store::stream_paths(*stage);
+    std::erase_if(edited, [&](const std::string& path) { return streams.contains(path); });
+  }
+  const std::string obstacle = edit_obstacle(stages, at, edited, options.edited);
+  if (obstacle.empty()) return {};
+  return base::fail(base::failed_error(fmt::format("run @{}", number), obstacle));
 }
 
 // Whether there is something to read for a stage that read a pipe: a pipe, a socket or a file.
@@ -152,8 +214,7 @@ base::Result<std::vector<std::string>> replace_values(std::span<const std::strin
   return changed;
 }
 
-base::Result<RunRequest> stage_request(const std::string& number,
-                                       const std::vector<std::string>& sets) {
+base::Result<RunRequest> stage_request(const std::string& number, const RerunOptions& options) {
   const auto parsed = base::parse_number<std::int64_t>(number);
   if (!parsed) {
     return base::fail(base::usage_error("run", fmt::format("'@{}' is not a stage", number),
@@ -179,7 +240,7 @@ base::Result<RunRequest> stage_request(const std::string& number,
         "make .assay writable for you"));
   }
   ASSAY_TRY(store::RunRecord run, store::stage_run(store, stage));
-  ASSAY_TRY(std::vector<std::string> command, replace_values(run.command, sets));
+  ASSAY_TRY(std::vector<std::string> command, replace_values(run.command, options.sets));
   for (const std::string& word : command) {
     if (is_redacted(word)) {
       return base::fail(base::usage_error(fmt::format("stage {}", stage),
@@ -199,26 +260,35 @@ base::Result<RunRequest> stage_request(const std::string& number,
                      .stage = stage,
                      .directory = run.directory,
                      .redirects = parse_redirects(run.redirects)};
+  ASSAY_TRY(DiskFiles files, DiskFiles::open(store));
+  ASSAY_TRY_VOID(check_edits(store, files, stage, options));
+  if (options.here) request.redirects.clear();
   for (Redirect& redirect : request.redirects) {
-    if (!redirect.writes || redirect.appends) continue;
-    ASSAY_TRY(redirect.left, replaceable_content(store, run, redirect.path));
+    if (!redirect.writes) continue;
+    ASSAY_TRY_VOID(choose_opening(store, files, run, options.edited, redirect));
   }
+  // The log of another job.
+  std::erase_if(request.redirects,
+                [](const Redirect& one) { return one.is_log && one.handed_down; });
   for (const std::string& option : run.options) repeat_option(option, request);
   ASSAY_TRY(request.absent, absent_files(store, std::move(run)));
   return request;
 }
 
-base::Result<void> enter_stage(const RunRequest& request) {
-  if (request.stage == 0) return {};
+base::Result<StageStreams> enter_stage(const RunRequest& request, bool quiet) {
+  if (request.stage == 0) return StageStreams();
   if (::chdir(request.directory.c_str()) != 0) {
     return base::fail(
         base::system_error(request.directory, "cannot enter the stage's directory", errno));
   }
   // As a shell would set it.
   ::setenv("PWD", request.directory.c_str(), 1);
-  ASSAY_TRY(const std::vector<std::string> messages, apply_redirects(request.redirects));
-  for (const std::string& message : messages) base::write_stderr("assay: " + message + "\n");
-  return {};
+  if (!quiet) note_other_files(request.redirects);
+  ASSAY_TRY(StageStreams streams, StageStreams::open(request.redirects));
+  for (const std::string& message : streams.messages()) {
+    base::write_stderr("assay: " + message + "\n");
+  }
+  return streams;
 }
 
 }  // namespace assay::lineage

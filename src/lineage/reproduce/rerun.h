@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lineage/graph/edit_obstacle.h"
 #include "lineage/record/run.h"
 
 namespace assay::lineage {
@@ -17,14 +18,25 @@ namespace assay::lineage {
 base::Result<std::vector<std::string>> replace_values(std::span<const std::string> command,
                                                       std::span<const std::string> sets);
 
-// The stage with its command, directory, redirects, name, `--build` flag, tracer (if one was named)
-// and filters. `number` is what the user wrote after "@"; `sets` are "key=value". An error if there
-// is no such stage in the project of the working directory, if a key is not an argument of it, or
-// if its command contained a secret, which was redacted.
-base::Result<RunRequest> stage_request(const std::string& number,
-                                       const std::vector<std::string>& sets);
+struct RerunOptions {
+  std::vector<std::string> sets;  // "key=value"
+  bool here = false;              // the command's streams are those of this process
+  EditedOutputs edited = EditedOutputs::kKeep;
+};
 
-// Changes to the stage's directory and applies its redirects to this process.
-base::Result<void> enter_stage(const RunRequest& request);
+// The stage with its command, directory, redirects, name, `--build` flag, tracer (if one was named)
+// and filters. `number` is what the user wrote after "@". An error if there is no such stage in the
+// project of the working directory, if a key is not an argument of it, if its command contained a
+// secret, which was redacted, or if it would overwrite an edit (graph/edit_obstacle.h).
+//
+// A file that standard output or error went to is made anew if nothing that others wrote is lost:
+// it is gone, or holds exactly what the stage or, if it is an output, some run left there.
+// Otherwise it is appended to, which is an error for an output that the stage made anew. The log of
+// a job, which was handed down to the stage, is not written again: it was not the stage's.
+base::Result<RunRequest> stage_request(const std::string& number, const RerunOptions& options);
+
+// Changes to the stage's directory and opens the files of its streams, for run_command(). Unless
+// `quiet`, a line says which of them are not where this process's are.
+base::Result<StageStreams> enter_stage(const RunRequest& request, bool quiet);
 
 }  // namespace assay::lineage

@@ -270,7 +270,10 @@ std::vector<Redirect> StageRunner::redirects_of_copy(const store::RunRecord& run
   std::vector<Redirect> redirects = parse_redirects(run.redirects);
   std::erase_if(redirects,
                 [this](const Redirect& one) { return one.writes && !map_.inside(one.path); });
-  for (Redirect& one : redirects) one.path = map_.path(one.path);
+  for (Redirect& one : redirects) {
+    one.path = map_.path(one.path);
+    one.is_log = true;  // an output that is missing shows in the comparison
+  }
   return redirects;
 }
 
@@ -285,6 +288,8 @@ void StageRunner::compare(const PlannedStage& stage, const Files& before, StageR
     if (std::count(stage.streams.begin(), stage.streams.end(), output.path) > 0) continue;
     result.outputs.push_back(compare_output(output, path, before));
   }
+  // Logs, too, are where they were.
+  for (const std::string& stream : store::stream_paths(run)) expected.insert(map_.path(stream));
   for (const auto& [path, stamp] : files_below(map_.to())) {
     const auto was = before.find(path);
     if (expected.contains(path) || (was != before.end() && was->second == stamp)) continue;
