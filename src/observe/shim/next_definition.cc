@@ -32,7 +32,7 @@ constexpr HashedName kNames[] = {
     "chdir",      "fchdir",     "chroot",       "unshare",  "setns",    "fork",     "wait",
     "waitpid",    "wait3",      "wait4",        "waitid",   "stat",     "stat64",   "lstat",
     "lstat64",    "fstatat",    "fstatat64",    "access",   "opendir",  "connect",  "getaddrinfo",
-    "close"};
+    "close",      "futimens"};
 static_assert(sizeof kNames / sizeof kNames[0] == kFunctions);
 
 // A library's symbol tables, from its dynamic section. The loader has relocated the offsets in it

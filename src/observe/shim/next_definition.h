@@ -52,8 +52,9 @@ enum class Function : std::uint8_t {
   kConnect,
   kGetaddrinfo,
   kClose,
+  kFutimens,
 };
-inline constexpr int kFunctions = static_cast<int>(Function::kClose) + 1;
+inline constexpr int kFunctions = static_cast<int>(Function::kFutimens) + 1;
 
 // The next definition, or null where that is the C library's.
 extern constinit void* others[kFunctions];
