@@ -1,12 +1,13 @@
 // Facts about paths: symbolic links that the run followed or left, folders that it listed, files
 // that it looked for and did not find. Files are tracked by their real paths, so a link that later
 // leads elsewhere, or a new file, changes what the run would read.
+#include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -53,6 +54,14 @@ void each_link(
     if (target.front() == '/') at.clear();
     from = 0;
   }
+}
+
+// Whether the entry is a folder or a link to one.
+bool is_folder(int folder, const dirent& entry) {
+  if (entry.d_type == DT_DIR) return true;
+  if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) return false;
+  struct stat status {};
+  return ::fstatat(folder, entry.d_name, &status, 0) == 0 && S_ISDIR(status.st_mode);
 }
 
 }  // namespace
@@ -112,28 +121,31 @@ void Tracker::note_network(std::string_view text, const wire::Stamp* stamp) {
 // removed.
 std::optional<std::vector<std::string>> Tracker::names_before(const std::string& folder) {
   constexpr std::size_t kMostNames = 20'000;
-  std::set<std::string> names;
+  std::vector<std::string> names;
   const FolderId id = paths_.folder(folder);
   for (PathId path = paths_.first_in(id); path != 0; path = paths_[path].next_in_folder) {
-    if (paths_[path].before != 0) names.emplace(paths_.name(path));
+    if (paths_[path].before != 0) names.emplace_back(paths_.name(path));
   }
-  std::error_code error;
-  std::filesystem::directory_iterator at(folder, error);
-  if (error) return std::nullopt;
-  for (const std::filesystem::directory_iterator end; !error && at != end; at.increment(error)) {
-    if (names.size() > kMostNames) return std::nullopt;
-    std::string name = at->path().filename().string();
-    std::error_code ignored;
-    if (at->is_directory(ignored)) {
-      if (!created_at_or_after(at->path().string(), options_.started_file_ns))
-        names.insert(name + "/");
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open) return std::nullopt;
+  while (const dirent* entry = ::readdir(open.get())) {
+    if (names.size() > 2 * kMostNames) return std::nullopt;
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (is_folder(::dirfd(open.get()), *entry)) {
+      if (!created_at_or_after(folder + "/" + name, options_.started_file_ns))
+        names.push_back(name + "/");
       continue;
     }
     const PathId path = paths_.find(id, name);
     const bool made = path != 0 && paths_[path].now != 0 && paths_[path].before == 0;
-    if (!made && !made_links_.contains(folder + "/" + name)) names.insert(std::move(name));
+    if (!made && (made_links_.empty() || !made_links_.contains(folder + "/" + name)))
+      names.push_back(std::move(name));
   }
-  return std::vector<std::string>(names.begin(), names.end());
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (names.size() > kMostNames) return std::nullopt;
+  return names;
 }
 
 void Tracker::report_facts(Results& results) {
