@@ -112,8 +112,8 @@ base::Result<std::vector<Input>> load_dependencies(Store& store, RunId run,
   ASSAY_TRY(Statement select,
             store.database().prepare(
                 "SELECT o.path, o.before FROM run_output o WHERE o.run = ?1 AND o.before IS NOT"
-                " NULL AND NOT EXISTS (SELECT 1 FROM run_input i WHERE i.path = o.path AND"
-                " i.run = ?1) ORDER BY o.path"));
+                " NULL AND NOT EXISTS (SELECT 1 FROM listed_input i CROSS JOIN run_list u"
+                " ON u.list = i.list WHERE i.path = o.path AND u.run = ?1) ORDER BY o.path"));
   ASSAY_TRY_VOID(select.bind(run));
   ASSAY_TRY_VOID(select.each([&](const Statement& row) {
     dependencies.push_back({row.text(0), digest_at(row, 1), kUnknownSize});

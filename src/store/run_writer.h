@@ -51,8 +51,6 @@ class RunWriter {
 
  private:
   struct State;
-  base::Result<void> bind_file(Statement& insert, std::int64_t number, const std::string& path,
-                               const std::optional<hash::Digest>& blake3, std::int64_t size);
   explicit RunWriter(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state_;
