@@ -42,8 +42,7 @@ TEST_P(SmallFilesTest, AgreeWithHashingEachAlone) {
   for (std::size_t batch = 1; batch <= SmallFiles::kMost; ++batch) {
     std::vector<Digest> expected;
     for (std::size_t i = 0; i < batch; ++i) {
-      const auto content =
-          testing::noise(sizes[random() % sizes.size()], random());
+      const auto content = testing::noise(sizes[random() % sizes.size()], random());
       const auto file = make(content);
       ASSERT_TRUE(files.takes(stamp(file).size));
       const auto added = files.add(file.get(), "file", stamp(file));

@@ -61,11 +61,7 @@ base::Result<HashCache> HashCache::prepare(Store& store) {
   ASSAY_TRY(Statement find,
             store.database().prepare("SELECT files FROM hash_cache WHERE device = ?1"
                                      " AND block = ?2"));
-  ASSAY_TRY(Statement insert,
-            store.database().prepare("INSERT INTO hash_cache (device, block, files, hashed_ns)"
-                                     " VALUES (?1, ?2, ?3, ?4) ON CONFLICT (device, block) DO"
-                                     " UPDATE SET files = ?3, hashed_ns = max(hashed_ns, ?4)"));
-  return HashCache(std::move(find), std::move(insert));
+  return HashCache(store.database(), std::move(find));
 }
 
 base::Result<std::string> HashCache::read(const Key& key) {
@@ -101,6 +97,11 @@ base::Result<void> HashCache::insert(std::span<const HashedFile> files) {
   for (const HashedFile& file : files) {
     if (is_settled(file)) order.push_back(&file);
   }
+  if (order.empty()) return {};
+  ASSAY_TRY(Statement insert,
+            database_->prepare("INSERT INTO hash_cache (device, block, files, hashed_ns)"
+                               " VALUES (?1, ?2, ?3, ?4) ON CONFLICT (device, block) DO"
+                               " UPDATE SET files = ?3, hashed_ns = max(hashed_ns, ?4)"));
   std::ranges::stable_sort(order, {}, [](const HashedFile* file) { return key_of(file->stamp); });
   for (std::size_t at = 0; at < order.size();) {
     const Key key = key_of(order[at]->stamp);
@@ -113,11 +114,11 @@ base::Result<void> HashCache::insert(std::span<const HashedFile> files) {
       row.replace(place, kFile, file);
       newest = std::max(newest, order[at]->hashed_unix_ns);
     }
-    ASSAY_TRY_VOID(insert_.bind_integer(1, key.first));
-    ASSAY_TRY_VOID(insert_.bind_integer(2, key.second));
-    ASSAY_TRY_VOID(insert_.bind_borrowed(3, row));
-    ASSAY_TRY_VOID(insert_.bind_integer(4, newest));
-    ASSAY_TRY_VOID(insert_.run());
+    ASSAY_TRY_VOID(insert.bind_integer(1, key.first));
+    ASSAY_TRY_VOID(insert.bind_integer(2, key.second));
+    ASSAY_TRY_VOID(insert.bind_borrowed(3, row));
+    ASSAY_TRY_VOID(insert.bind_integer(4, newest));
+    ASSAY_TRY_VOID(insert.run());
     known_.erase(key);
   }
   return {};

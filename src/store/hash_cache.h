@@ -43,12 +43,11 @@ class HashCache {
  private:
   // Of the files with these inodes.
   using Key = std::pair<std::int64_t, std::int64_t>;  // device, inode / kInodes
-  HashCache(Statement find, Statement insert)
-      : find_(std::move(find)), insert_(std::move(insert)) {}
+  HashCache(Database& database, Statement find) : database_(&database), find_(std::move(find)) {}
   base::Result<std::string> read(const Key& key);
 
+  Database* database_;
   Statement find_;
-  Statement insert_;
   std::map<Key, std::string> known_;  // rows that were read, empty if there is none
 };
 

@@ -57,32 +57,29 @@ base::Result<bool> InputLists::has(const std::string& path) {
   return select.next_row();
 }
 
-base::Result<void> InputLists::prepare() {
-  if (statements_) return {};
-  ASSAY_TRY(Statement find, database_->prepare("SELECT id FROM input_list WHERE blake3 = ?1"));
-  ASSAY_TRY(Statement list, database_->prepare("INSERT INTO input_list (blake3) VALUES (?1)"));
-  ASSAY_TRY(Statement input,
-            database_->prepare("INSERT INTO listed_input (list, number, path, blake3, size)"
-                               " VALUES (?1, ?2, ?3, ?4, ?5)"));
-  ASSAY_TRY(Statement use,
-            database_->prepare("INSERT INTO run_list (run, before, list) VALUES (?1, ?2, ?3)"));
-  statements_.emplace(std::move(find), std::move(list), std::move(input), std::move(use));
-  return {};
-}
-
 // The list in the store with the content of list_, which is written if there is none.
 base::Result<std::int64_t> InputLists::list_id() {
   const hash::Digest digest = digest_of(list_);
-  Statement& find = statements_->find;
+  Statement& find = uses_->find;
   ASSAY_TRY_VOID(find.bind(digest.bytes));
   ASSAY_TRY(const bool known, find.next_row());
-  std::int64_t id = known ? find.integer(0) : 0;
+  const std::int64_t id = known ? find.integer(0) : 0;
   find.reset();
-  if (known) return id;
-  ASSAY_TRY_VOID(statements_->insert_list.bind(digest.bytes));
-  ASSAY_TRY_VOID(statements_->insert_list.run());
-  id = database_->last_insert_rowid();
-  Statement& insert = statements_->insert_input;
+  return known ? base::Result<std::int64_t>(id) : new_list(digest);
+}
+
+base::Result<std::int64_t> InputLists::new_list(const hash::Digest& digest) {
+  if (!lists_) {
+    ASSAY_TRY(Statement list, database_->prepare("INSERT INTO input_list (blake3) VALUES (?1)"));
+    ASSAY_TRY(Statement file,
+              database_->prepare("INSERT INTO listed_input (list, number, path, blake3, size)"
+                                 " VALUES (?1, ?2, ?3, ?4, ?5)"));
+    lists_.emplace(std::move(list), std::move(file));
+  }
+  ASSAY_TRY_VOID(lists_->insert.bind(digest.bytes));
+  ASSAY_TRY_VOID(lists_->insert.run());
+  const std::int64_t id = database_->last_insert_rowid();
+  Statement& insert = lists_->insert_file;
   ASSAY_TRY_VOID(insert.bind_integer(1, id));
   std::int64_t number = 0;
   for (const Input& input : list_) {
@@ -98,10 +95,15 @@ base::Result<std::int64_t> InputLists::list_id() {
 
 base::Result<void> InputLists::write() {
   if (list_.empty()) return {};
-  ASSAY_TRY_VOID(prepare());
+  if (!uses_) {
+    ASSAY_TRY(Statement find, database_->prepare("SELECT id FROM input_list WHERE blake3 = ?1"));
+    ASSAY_TRY(Statement use,
+              database_->prepare("INSERT INTO run_list (run, before, list) VALUES (?1, ?2, ?3)"));
+    uses_.emplace(std::move(find), std::move(use));
+  }
   ASSAY_TRY(const std::int64_t id, list_id());
-  ASSAY_TRY_VOID(statements_->insert_use.bind(run_, written_, id));
-  ASSAY_TRY_VOID(statements_->insert_use.run());
+  ASSAY_TRY_VOID(uses_->insert.bind(run_, written_, id));
+  ASSAY_TRY_VOID(uses_->insert.run());
   written_ += std::ssize(list_);
   list_.clear();
   return {};

@@ -32,16 +32,21 @@ class InputLists {
   [[nodiscard]] std::int64_t inputs() const { return written_ + std::ssize(list_); }
 
  private:
-  struct Statements {
-    Statement find, insert_list, insert_input, insert_use;
+  // Prepared when they are needed: most runs are small, or repeat what others read.
+  struct Uses {
+    Statement find, insert;
+  };
+  struct Lists {
+    Statement insert, insert_file;
   };
   base::Result<bool> has(const std::string& path);
-  base::Result<void> prepare();
   base::Result<std::int64_t> list_id();
+  base::Result<std::int64_t> new_list(const hash::Digest& digest);
 
   Database* database_;
   RunId run_;
-  std::optional<Statements> statements_;
+  std::optional<Uses> uses_;
+  std::optional<Lists> lists_;
   std::vector<Input> list_;  // not yet written
   std::int64_t written_ = 0;
   std::string greatest_;  // of the paths so far
