@@ -115,9 +115,23 @@ base::Result<std::optional<Hashed>> hash_mapped(int fd, const std::string& where
   return hashed;
 }
 
+// A file of at most kCopyBytes: one read, and none of what prepares for more.
+base::Result<Hashed> hash_small(int fd, const std::string& where, std::size_t size,
+                                const HashOptions& options) {
+  if (options.stop.stop_requested()) return base::fail(base::failed_error({}, "stopped"));
+  alignas(64) std::byte buffer[kCopyBytes];
+  ASSAY_TRY(const std::size_t count, base::read_at(fd, where, 0, std::span(buffer).first(size)));
+  Subtree subtree(*options.kernel);
+  subtree.begin(0, (count + kChunkBytes - 1) / kChunkBytes);
+  subtree.add(std::span(buffer).first(count));
+  if (options.progress && count > 0) options.progress(static_cast<std::int64_t>(count));
+  return Hashed{subtree.finish().root(), count};
+}
+
 base::Result<Hashed> hash_contents(int fd, const std::string& where, std::uint64_t size,
                                    const HashOptions& options) {
   if (size == 0) return hash_unsized(fd, where, options);
+  if (size <= kCopyBytes) return hash_small(fd, where, size, options);
   const SegmentOptions segments{.threads = options.threads,
                                 .kernel = options.kernel,
                                 .progress = options.progress,
@@ -142,11 +156,14 @@ FileStamp stamp_of(const struct stat& status) {
           .ctime_ns = base::nanoseconds(status.st_ctim)};
 }
 
-base::Result<FileDigest> hash_file(int fd, const std::string& where,
-                                   const HashOptions& options) try {
+base::Result<FileDigest> hash_file(int fd, const std::string& where, const HashOptions& options) {
   ASSAY_TRY(const struct stat before, base::regular_status(fd, where));
-  const FileStamp stamp = stamp_of(before);
-  auto hashed = hash_contents(fd, where, static_cast<std::uint64_t>(before.st_size), options);
+  return hash_file(fd, where, stamp_of(before), options);
+}
+
+base::Result<FileDigest> hash_file(int fd, const std::string& where, const FileStamp& stamp,
+                                   const HashOptions& options) try {
+  auto hashed = hash_contents(fd, where, static_cast<std::uint64_t>(stamp.size), options);
   if (!hashed) {
     base::Error error = std::move(hashed).error();
     if (error.where.empty()) error.where = where;

@@ -65,5 +65,8 @@ base::Result<FileDigest> hash_file(const std::filesystem::path& path,
 // Errors name `where`.
 base::Result<FileDigest> hash_file(int fd, const std::string& where,
                                    const HashOptions& options = {});
+// The same for a regular file whose stamp the caller has just read from `fd`.
+base::Result<FileDigest> hash_file(int fd, const std::string& where, const FileStamp& stamp,
+                                   const HashOptions& options);
 
 }  // namespace assay::hash

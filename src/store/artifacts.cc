@@ -64,7 +64,8 @@ constexpr std::array kProducerQueries = {
     "SELECT o.run, o.path, o.blake3, o.size FROM run_output o JOIN run j ON j.id = o.run"
     " WHERE substr(o.blake3, 1, 8) = substr(?3, 1, 8) AND o.blake3 = ?3 AND o.run < ?1"
     " AND o.path <> ?2 AND o.size > 0 AND j.status = 'done' AND ?4 IS NOT NULL AND NOT EXISTS"
-    " (SELECT 1 FROM run_input i WHERE i.path = ?2 AND i.run = o.run AND i.blake3 = ?3)"
+    " (SELECT 1 FROM listed_input i CROSS JOIN run_list u ON u.list = i.list"
+    " WHERE i.path = ?2 AND u.run = o.run AND i.blake3 = ?3)"
     " ORDER BY o.run DESC LIMIT 1",
 };
 constexpr std::size_t kEarlier = 0;
@@ -79,7 +80,8 @@ constexpr const char* kReaderQuery =
     " WHERE path = ?1 AND (blake3 = ?2 OR blake3 IS NULL)"
     " UNION ALL SELECT o.run, o.path, o.before, -1 FROM run_output o"
     " WHERE o.path = ?1 AND o.before = ?2 AND NOT EXISTS"
-    " (SELECT 1 FROM run_input i WHERE i.path = ?1 AND i.run = o.run)";
+    " (SELECT 1 FROM listed_input i CROSS JOIN run_list u ON u.list = i.list"
+    " WHERE i.path = ?1 AND u.run = o.run)";
 constexpr std::size_t kOverlap = kProducerQueries.size();
 constexpr std::size_t kReaders = kOverlap + 1;
 

@@ -9,6 +9,7 @@
 #include "store/artifacts.h"
 #include "store/column_encoding.h"
 #include "store/hash_cache.h"
+#include "store/input_lists.h"
 #include "store/labels.h"
 #include "store/run_dependencies.h"
 #include "store/run_reader.h"
@@ -21,6 +22,7 @@ namespace {
 // Inside the caller's transaction. The lists go with the row (ON DELETE CASCADE).
 base::Result<void> erase(Database& database, RunId id) {
   ASSAY_TRY_VOID(leave_stage(database, id));
+  ASSAY_TRY_VOID(erase_own_inputs(database, id));
   ASSAY_TRY(Statement remove, database.prepare("DELETE FROM run WHERE id = ?1"));
   ASSAY_TRY_VOID(remove.bind(id));
   return remove.run();
@@ -96,6 +98,9 @@ constexpr const char* kUnreferencedPackages =
 base::Result<void> erase_leftovers(Database& database, const GcRequest& request, GcReport& report) {
   ASSAY_TRY(report.documents, erase_unreferenced(database, kUnreferencedDocuments));
   ASSAY_TRY(report.packages, erase_unreferenced(database, kUnreferencedPackages));
+  ASSAY_TRY_VOID(
+      database.exec("DELETE FROM input_list WHERE NOT EXISTS"
+                    " (SELECT 1 FROM run_list WHERE list = input_list.id)"));
   ASSAY_TRY(report.hashes, forget_hashes_before(database, request.hashes_before_unix_ns));
   return {};
 }

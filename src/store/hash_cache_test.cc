@@ -41,6 +41,25 @@ TEST_F(HashCacheTest, ANewStampReplacesTheOldOne) {
   EXPECT_EQ(*store_.database().integer("SELECT count(*) FROM hash_cache"), 1);
 }
 
+// Files with inodes near each other share a row.
+TEST_F(HashCacheTest, EveryFileHasItsOwnDigest) {
+  HashCache cache = *HashCache::prepare(store_);
+  std::vector<HashedFile> files;
+  for (std::uint64_t inode = 0; inode < 500; inode += inode % 7 + 1) {
+    const auto number = static_cast<std::int64_t>(inode);
+    files.push_back({{inode % 3, ~inode, number, 7, 9}, digest_of(std::to_string(inode)), kLater});
+  }
+  ASSERT_TRUE(cache.insert(std::span(files).first(100)));
+  ASSERT_TRUE(cache.insert(std::span(files).subspan(50)));
+  EXPECT_LT(*store_.database().integer("SELECT count(*) FROM hash_cache"), 150);
+  HashCache again = *HashCache::prepare(store_);
+  for (const HashedFile& file : files) {
+    EXPECT_EQ(*cache.find(file.stamp), file.digest);
+    EXPECT_EQ(*again.find(file.stamp), file.digest);
+  }
+  EXPECT_EQ(*forget_hashes_before(store_.database(), kLater + 1), std::ssize(files));
+}
+
 TEST_F(HashCacheTest, AFileHashedWithinATickOfItsChangeIsNotTrusted) {
   HashCache cache = *HashCache::prepare(store_);
   ASSERT_TRUE(cache.insert({kStamp, digest_of("a"), kLater - 1}));

@@ -5,7 +5,9 @@
 #include <map>
 
 #include "store/artifacts.h"
+#include "store/column_encoding.h"
 #include "store/files.h"
+#include "store/hash_cache.h"
 #include "store/labels.h"
 #include "store/metrics.h"
 #include "store/run_reader.h"
@@ -34,7 +36,6 @@ const std::map<std::string, std::string> kTables = {{"package", "package"},
                                                     {"job_package", "run_package"},
                                                     {"job_rule", "run_rule"},
                                                     {"label", "label"},
-                                                    {"hash_cache", "hash_cache"},
                                                     {"step", "stage"},
                                                     {"metric_series", "metric_series"},
                                                     {"metric_point", "metric_point"},
@@ -111,6 +112,28 @@ TEST_F(OldStoreTest, KeepsEveryRow) {
       *store->database().integer("SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'plan' AND"
                                  " (name LIKE '%job%' OR sql LIKE '%job%' OR name LIKE '%step%')"),
       0);
+}
+
+// The rows of the hash cache have another form now; what they say is kept.
+TEST_F(OldStoreTest, KeepsTheHashCache) {
+  std::vector<HashedFile> files;
+  {
+    auto old = Database::open(location_.database);
+    Statement select = *old->prepare(
+        "SELECT device, inode, size, mtime_ns, ctime_ns, blake3"
+        " FROM hash_cache");
+    EXPECT_TRUE(select.each([&](const Statement& row) {
+      files.push_back(
+          {{static_cast<std::uint64_t>(row.integer(0)), static_cast<std::uint64_t>(row.integer(1)),
+            row.integer(2), row.integer(3), row.integer(4)},
+           *digest_at(row, 5)});
+    }));
+  }
+  EXPECT_GE(files.size(), 5U);
+  auto store = Store::open(location_, {});
+  ASSERT_EQ(line_of(store), "");
+  HashCache cache = *HashCache::prepare(*store);
+  for (const HashedFile& file : files) EXPECT_EQ(*cache.find(file.stamp), file.digest);
 }
 
 TEST_F(OldStoreTest, IsReadLikeANewOne) {

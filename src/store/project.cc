@@ -17,8 +17,10 @@ namespace {
 
 // ?1 the old root, ?2 the new one. '0' is the character after '/': an index finds the range.
 constexpr std::array kBelow = {
-    "UPDATE OR IGNORE run_input SET path = ?2 || substr(path, length(?1) + 1)"
+    "UPDATE OR IGNORE listed_input SET path = ?2 || substr(path, length(?1) + 1)"
     " WHERE path > ?1 || '/' AND path < ?1 || '0'",
+    // A list that has other paths now is not the one that a run in the old place would share.
+    "UPDATE input_list SET blake3 = NULL WHERE ?1 <> ?2",
     "UPDATE OR IGNORE run_output SET path = ?2 || substr(path, length(?1) + 1)"
     " WHERE path > ?1 || '/' AND path < ?1 || '0'",
     "UPDATE run_output SET source = ?2 || substr(source, length(?1) + 1)"

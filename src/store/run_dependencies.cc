@@ -44,7 +44,8 @@ base::Result<std::vector<Input>> load_dependencies(Store& store, RunId run,
             store.database().prepare(
                 "SELECT o.path, o.before FROM run_output o WHERE o.run = ?1 AND o.before IS NOT"
                 " NULL AND (o.stream = 0 OR ?2 IS NULL OR o.path = ?2) AND NOT EXISTS (SELECT 1"
-                " FROM run_input i WHERE i.path = o.path AND i.run = o.run) ORDER BY o.path"));
+                " FROM listed_input i CROSS JOIN run_list u ON u.list = i.list"
+                " WHERE i.path = o.path AND u.run = ?1) ORDER BY o.path"));
   ASSAY_TRY_VOID(select.bind(run, artifact));
   ASSAY_TRY_VOID(select.each([&](const Statement& row) {
     dependencies.push_back({row.text(0), digest_at(row, 1), kUnknownSize});

@@ -203,15 +203,41 @@ base::Result<RunRecord> load_run(Store& store, RunId id) {
   return run;
 }
 
+namespace {
+
+Input input_at(const Statement& row) {
+  return {row.text(0), digest_at(row, 1), row.integer(2)};
+}
+
+// Recorded inputs are nearly in order, and SQLite would sort them as if they were not.
+base::Result<std::vector<Input>> inputs_in_order(Store& store, RunId id) {
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT i.path, i.blake3, i.size FROM run_list u"
+                                     " JOIN listed_input i ON i.list = u.list WHERE u.run = ?1"
+                                     " ORDER BY u.before, i.number"));
+  ASSAY_TRY_VOID(select.bind(id));
+  std::vector<Input> inputs;
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) { inputs.push_back(input_at(row)); }));
+  if (!std::ranges::is_sorted(inputs, {}, &Input::path)) {
+    std::ranges::sort(inputs, {}, &Input::path);
+  }
+  return inputs;
+}
+
+}  // namespace
+
 base::Result<void> each_input(Store& store, RunId id, std::int64_t limit,
                               const std::function<void(Input)>& visit) {
+  if (limit < 0) {
+    ASSAY_TRY(std::vector<Input> inputs, inputs_in_order(store, id));
+    for (Input& input : inputs) visit(std::move(input));
+    return {};
+  }
   ASSAY_TRY(Statement select,
             store.database().prepare("SELECT path, blake3, size FROM run_input WHERE run = ?1"
                                      " ORDER BY path LIMIT ?2"));
   ASSAY_TRY_VOID(select.bind(id, limit));
-  return select.each([&](const Statement& row) {
-    visit({row.text(0), digest_at(row, 1), row.integer(2)});
-  });
+  return select.each([&](const Statement& row) { visit(input_at(row)); });
 }
 
 base::Result<void> each_output(Store& store, RunId id, std::int64_t limit,

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "store/column_encoding.h"
 #include "store/document.h"
+#include "store/input_lists.h"
 #include "store/path_facts.h"
 #include "store/run_row.h"
 #include "store/shared_outputs.h"
@@ -31,7 +32,7 @@ constexpr std::chrono::seconds kBeginTimeout{60};
 
 // What a killed or failed recording of this run may have left.
 constexpr const char* kClearLists[] = {
-    "DELETE FROM run_input WHERE run = ?1",   "DELETE FROM run_output WHERE run = ?1",
+    "DELETE FROM run_list WHERE run = ?1",    "DELETE FROM run_output WHERE run = ?1",
     "DELETE FROM process WHERE run = ?1",     "DELETE FROM missed WHERE run = ?1",
     "DELETE FROM run_package WHERE run = ?1", "DELETE FROM run_rule WHERE run = ?1",
     "DELETE FROM path_fact WHERE run = ?1"};
@@ -52,7 +53,7 @@ struct RunWriter::State {
   Database& database;
   RunId run;
   Transaction transaction;
-  Statement insert_input;
+  InputLists input_lists;
   Statement insert_output;
   Statement insert_process;
   Statement insert_missed;
@@ -63,7 +64,6 @@ struct RunWriter::State {
   RunStreams streams;
   std::set<std::string> stream_files;
   std::vector<Output> held;  // files of streams, until all other files are known
-  std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   std::int64_t files_of_streams = 0;
   std::int64_t processes = 0;
@@ -92,9 +92,6 @@ base::Result<RunWriter> RunWriter::begin(Store& store, RunId run) {
     ASSAY_TRY_VOID(clear.bind(run));
     ASSAY_TRY_VOID(clear.run());
   }
-  ASSAY_TRY(Statement input,
-            database.prepare("INSERT INTO run_input (run, number, path, blake3, size)"
-                             " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement output,
             database.prepare("INSERT INTO run_output (run, number, path, blake3, size, status,"
                              " source, before, stream) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
@@ -122,7 +119,7 @@ base::Result<RunWriter> RunWriter::begin(Store& store, RunId run) {
   return RunWriter(std::unique_ptr<State>(new State{database,
                                                     run,
                                                     std::move(transaction),
-                                                    std::move(input),
+                                                    InputLists(database, run),
                                                     std::move(output),
                                                     std::move(process),
                                                     std::move(missed),
@@ -135,26 +132,9 @@ base::Result<RunWriter> RunWriter::begin(Store& store, RunId run) {
                                                     {}}));
 }
 
-// The first columns of both tables of files: run, number, path, content and size.
-base::Result<void> RunWriter::bind_file(Statement& insert, std::int64_t number,
-                                        const std::string& path,
-                                        const std::optional<hash::Digest>& blake3,
-                                        std::int64_t size) {
-  ASSAY_TRY_VOID(insert.bind_integer(1, state_->run));
-  ASSAY_TRY_VOID(insert.bind_integer(2, number));
-  ASSAY_TRY_VOID(insert.bind_borrowed(3, path));
-  ASSAY_TRY_VOID(blake3 ? insert.bind_borrowed(4, blake3->bytes) : insert.bind_null(4));
-  return insert.bind_integer(5, size);
-}
-
 base::Result<void> RunWriter::add_input(const Input& input) {
-  State& state = *state_;
-  Statement& insert = state.insert_input;
-  ASSAY_TRY_VOID(bind_file(insert, state.inputs + 1, input.path, input.blake3, input.size));
-  ASSAY_TRY_VOID(insert.run());
-  if (state.database.changes() == 0) return {};
-  ++state.inputs;
-  state.read.add(input.path);
+  ASSAY_TRY(const bool is_new, state_->input_lists.add(input));
+  if (is_new) state_->read.add(input.path);
   return {};
 }
 
@@ -188,8 +168,12 @@ base::Result<void> RunWriter::settle_streams() {
 base::Result<void> RunWriter::insert_output(const Output& output, bool stream) {
   State& state = *state_;
   Statement& insert = state.insert_output;
-  ASSAY_TRY_VOID(bind_file(insert, state.outputs + state.files_of_streams + 1, output.path,
-                           output.blake3, output.size));
+  ASSAY_TRY_VOID(insert.bind_integer(1, state.run));
+  ASSAY_TRY_VOID(insert.bind_integer(2, state.outputs + state.files_of_streams + 1));
+  ASSAY_TRY_VOID(insert.bind_borrowed(3, output.path));
+  ASSAY_TRY_VOID(output.blake3 ? insert.bind_borrowed(4, output.blake3->bytes)
+                               : insert.bind_null(4));
+  ASSAY_TRY_VOID(insert.bind_integer(5, output.size));
   ASSAY_TRY_VOID(insert.bind_borrowed(6, name_of(output.status)));
   ASSAY_TRY_VOID(output.from.empty() ? insert.bind_null(7) : insert.bind_borrowed(7, output.from));
   ASSAY_TRY_VOID(output.before ? insert.bind_borrowed(8, output.before->bytes)
@@ -251,6 +235,7 @@ base::Result<void> RunWriter::add_gpu(const GpuWork& work) {
 
 base::Result<void> RunWriter::note_shared_outputs(RunRecord& run,
                                                   const std::vector<RunId>& earlier) {
+  ASSAY_TRY_VOID(state_->input_lists.write());
   ASSAY_TRY_VOID(settle_streams());
   if (state_->outputs == 0) return {};
   ASSAY_TRY(const std::vector<Missed> shared,
@@ -263,13 +248,16 @@ base::Result<void> RunWriter::note_shared_outputs(RunRecord& run,
 base::Result<std::int64_t> RunWriter::finish(const RunRecord& run) {
   ASSAY_CHECK(run.id == state_->run, "a writer finishes the run it began");
   Database& database = state_->database;
+  // Streams become outputs by what runs read.
+  ASSAY_TRY_VOID(state_->input_lists.write());
   ASSAY_TRY_VOID(settle_streams());
-  ASSAY_TRY_VOID(note_read_streams(database, run.id, state_->inputs));
+  ASSAY_TRY_VOID(note_read_streams(database, run.id, state_->input_lists.inputs()));
   ASSAY_TRY_VOID(update_run(database, run));
   ASSAY_TRY(Statement count,
             database.prepare("UPDATE run SET inputs = ?2, outputs = ?3, processes = ?4"
                              " WHERE id = ?1"));
-  ASSAY_TRY_VOID(count.bind(run.id, state_->inputs, state_->outputs, state_->processes));
+  ASSAY_TRY_VOID(
+      count.bind(run.id, state_->input_lists.inputs(), state_->outputs, state_->processes));
   ASSAY_TRY_VOID(count.run());
   std::int64_t stage = 0;
   if (run.status == RunStatus::kDone && !is_about_runs(run)) {

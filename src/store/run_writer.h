@@ -55,8 +55,6 @@ class RunWriter {
 
  private:
   struct State;
-  base::Result<void> bind_file(Statement& insert, std::int64_t number, const std::string& path,
-                               const std::optional<hash::Digest>& blake3, std::int64_t size);
   base::Result<void> insert_output(const Output& output, bool stream);
   base::Result<void> settle_streams();
   explicit RunWriter(std::unique_ptr<State> state);

@@ -49,8 +49,9 @@ base::Result<bool> changes_in_place(Database& database, RunId run,
   const std::set<std::string> left_out = stream_paths(redirects);
   ASSAY_TRY(Statement select,
             database.prepare("SELECT path FROM run_output o WHERE run = ?1 AND status <> 'deleted'"
-                             " AND (before IS NOT NULL OR EXISTS (SELECT 1 FROM run_input i"
-                             " WHERE i.path = o.path AND i.run = ?1))"));
+                             " AND (before IS NOT NULL OR EXISTS (SELECT 1 FROM listed_input i"
+                             " CROSS JOIN run_list u ON u.list = i.list"
+                             " WHERE i.path = o.path AND u.run = ?1))"));
   ASSAY_TRY_VOID(select.bind(run));
   for (;;) {
     ASSAY_TRY(const bool row, select.next_row());

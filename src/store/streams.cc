@@ -31,9 +31,10 @@ base::Result<bool> any(Database& database, std::string_view sql, const Values&..
 
 // A run has read, at this path, what this run or another has left there.
 constexpr const char* kIsRead =
-    "SELECT 1 FROM run_input i WHERE i.path = ?1 AND (i.run = ?2 OR i.blake3 = ?3 OR EXISTS"
+    "SELECT 1 FROM listed_input i CROSS JOIN run_list u ON u.list = i.list"
+    " WHERE i.path = ?1 AND (u.run = ?2 OR i.blake3 = ?3 OR EXISTS"
     " (SELECT 1 FROM run_output o WHERE substr(o.blake3, 1, 8) = substr(i.blake3, 1, 8)"
-    " AND o.blake3 = i.blake3 AND o.path = i.path AND o.run <> i.run)) LIMIT 1";
+    " AND o.blake3 = i.blake3 AND o.path = i.path AND o.run <> u.run)) LIMIT 1";
 // Another run's output is what the file held before. ?4: this run's file was handed down; ?5: how
 // the other's redirections say so.
 constexpr const char* kChangesOutput =
@@ -45,8 +46,9 @@ constexpr const char* kReadStreams =
     "SELECT o.run, o.path, o.before FROM run_input i CROSS JOIN run_output o ON o.path = i.path"
     " WHERE i.run = ?1 AND o.stream = 1 AND o.run <> ?1 AND o.blake3 = i.blake3";
 constexpr const char* kStreamsRead =
-    "SELECT o.run, o.path, o.before FROM run_output o CROSS JOIN run_input i ON i.path = o.path"
-    " WHERE i.run = ?1 AND o.stream = 1 AND o.run <> ?1 AND o.blake3 = i.blake3";
+    "SELECT o.run, o.path, o.before FROM run_output o CROSS JOIN listed_input i ON i.path = o.path"
+    " CROSS JOIN run_list u ON u.list = i.list WHERE u.run = ?1 AND o.stream = 1 AND o.run <> ?1 "
+    "AND o.blake3 = i.blake3";
 constexpr std::int64_t kFewInputs = 1000;
 // What it held before, if that is a stream.
 constexpr const char* kEarlierContent =

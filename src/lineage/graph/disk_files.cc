@@ -137,7 +137,7 @@ DiskQueries DiskFiles::queries() {
 base::Result<void> DiskFiles::save_hashes() {
   if (hashed_.empty()) return {};
   ASSAY_TRY(store::Transaction transaction, store::Transaction::begin(store_->database()));
-  for (const store::HashedFile& file : hashed_) ASSAY_TRY_VOID(cache_.insert(file));
+  ASSAY_TRY_VOID(cache_.insert(hashed_));
   ASSAY_TRY_VOID(transaction.commit());
   hashed_.clear();
   return {};

@@ -221,7 +221,7 @@ void StoredDigests::insert(const hash::FileStamp& stamp, const hash::Digest& dig
 }
 
 base::Result<void> StoredDigests::write() {
-  for (const store::HashedFile& file : fresh_) ASSAY_TRY_VOID(cache_.insert(file));
+  ASSAY_TRY_VOID(cache_.insert(fresh_));
   fresh_.clear();
   return {};
 }

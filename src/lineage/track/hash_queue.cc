@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "hash/segments.h"
+#include "lineage/track/signals_blocked.h"
 
 namespace assay::lineage {
 namespace {
@@ -40,22 +40,6 @@ void raise_priority(pid_t thread) {
   ::syscall(SYS_ioprio_set, kWhoProcess, thread, kBestEffort);
 }
 
-// Signals are handled by the owner.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
-
 HashResult found(const HashTask& task, const hash::Digest& digest) {
   HashResult result;
   result.id = task.id;
@@ -70,6 +54,7 @@ HashResult found(const HashTask& task, const hash::Digest& digest) {
 // A thread and its current task.
 struct HashQueue::Worker {
   std::thread thread;
+  TaskBatch batch;
   // Guarded by the queue's mutex:
   pid_t thread_id = 0;
   std::uint32_t id = 0;  // of the current task
@@ -264,7 +249,7 @@ void HashQueue::work(Worker& worker) {
 void HashQueue::do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTask> tasks,
                          Worker* worker) {
   running_ += tasks.size();
-  std::vector<HashResult> results;
+  TaskBatch& batch = worker != nullptr ? worker->batch : batch_;
   for (HashTask& task : tasks) {
     std::stop_token stop;
     if (worker != nullptr) {
@@ -278,19 +263,19 @@ void HashQueue::do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTas
         std::min<std::size_t>(tasks_.size() + running_, std::size_t{processors_}));
     const unsigned threads =
         raised_ && task.expected.size >= kLarge ? std::max(1U, processors_ / rivals) : 1;
-    HashResult result;
-    if (!stop.stop_requested()) {
+    bool stopped = stop.stop_requested();
+    if (!stopped) {
       lock.unlock();
       // Page faults of a mapping hold the address-space lock and would stall the owner's thread.
       const auto reading = raised_ ? hash::ReadMethod::kMapped : hash::ReadMethod::kCopied;
-      result = hash_task(task, {.threads = threads, .stop = stop, .reading = reading});
+      const HashResult& result =
+          batch.add(task, {.threads = threads, .stop = stop, .reading = reading});
       lock.lock();
+      stopped = stop.stop_requested() && result.state != HashResult::State::kDone;
+      if (stopped) batch.drop_last();
     }
     if (worker != nullptr) worker->id = 0;
-    const bool stopped = stop.stop_requested() && result.state != HashResult::State::kDone;
-    if (!stopped) {
-      results.push_back(std::move(result));
-    } else {
+    if (stopped) {
       --running_;
       if (ending_) {
         tasks_.push_front(std::move(task));
@@ -300,6 +285,9 @@ void HashQueue::do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTas
     }
     if (task.fd.valid()) held_.fetch_sub(1, std::memory_order_relaxed);
   }
+  lock.unlock();
+  std::vector<HashResult> results = batch.take();
+  lock.lock();
   running_ -= results.size();
   ready_.fetch_add(results.size(), std::memory_order_release);
   std::ranges::move(results, std::back_inserter(results_));

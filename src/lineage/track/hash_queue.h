@@ -36,8 +36,7 @@ class HashQueue {
   struct Options {
     unsigned threads = 0;  // while the command runs; 0: up to four
     DigestCache* cache = nullptr;
-    // Hashing a smaller file is faster than looking it up in the cache.
-    std::int64_t cache_from = std::int64_t{64} << 10U;
+    std::int64_t cache_from = 1;  // smaller files are not looked up in the cache
   };
 
   explicit HashQueue(const Options& options);
@@ -85,6 +84,7 @@ class HashQueue {
   bool raised_ = false;  // changed by the owner while no thread runs
   // Used only by the owner:
   std::vector<std::unique_ptr<Worker>> workers_;
+  TaskBatch batch_;                // of its own tasks
   std::vector<HashTask> outbox_;   // not yet in tasks_
   std::vector<HashResult> found_;  // in the cache
   std::size_t queued_ = 0;         // in tasks_ and running, when last seen

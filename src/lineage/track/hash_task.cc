@@ -30,8 +30,37 @@ HashResult with(HashResult result, HashResult::State state) {
   return result;
 }
 
-HashResult hash_open(int fd, const std::string& where, HashResult result,
-                     const hash::FileStamp& expected, const hash::HashOptions& options) {
+}  // namespace
+
+HashResult hash_task(const HashTask& task, const hash::HashOptions& options) {
+  TaskBatch batch;
+  batch.add(task, options);
+  return std::move(batch.take().front());
+}
+
+const HashResult& TaskBatch::add(const HashTask& task, const hash::HashOptions& options) {
+  HashResult result;
+  result.id = task.id;
+  const std::string path = *task.folder + "/" + task.name;
+  if (task.fd.valid()) {
+    result = hash_open(task.fd.get(), path, std::move(result), task.expected, options);
+    return results_.emplace_back(std::move(result));
+  }
+  const FolderHandle::At at = folder_.at(*task.folder, task.name);
+  const base::UniqueFd fd(
+      ::openat(at.directory, at.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
+  if (fd.valid()) {
+    result = hash_open(fd.get(), path, std::move(result), task.expected, options);
+  } else if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) {
+    result.state = HashResult::State::kGone;
+  } else {
+    result = unreadable(std::move(result), base::system_error(path, "cannot open", errno).what);
+  }
+  return results_.emplace_back(std::move(result));
+}
+
+HashResult TaskBatch::hash_open(int fd, const std::string& where, HashResult result,
+                                const hash::FileStamp& expected, const hash::HashOptions& options) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) {
     return unreadable(std::move(result), base::system_error(where, "cannot read", errno).what);
@@ -44,8 +73,11 @@ HashResult hash_open(int fd, const std::string& where, HashResult result,
     return with(std::move(result), HashResult::State::kChanged);
   }
   const std::int64_t now_ns = file_clock_ns();
-  const auto hashed = hash::hash_file(fd, where, options);
+  const bool small = small_.takes(before.size);
+  const auto hashed =
+      small ? small_.add(fd, where, before) : hash::hash_file(fd, where, before, options);
   if (!hashed) return unreadable(std::move(result), hashed.error().what);
+  if (small) small_results_.push_back(results_.size());
   if (hashed->changed) {
     // A new name or new bytes? Only size and mtime tell, so the digest is not cacheable.
     const bool same = ::fstat(fd, &status) == 0 &&
@@ -60,24 +92,25 @@ HashResult hash_open(int fd, const std::string& where, HashResult result,
   return result;
 }
 
-}  // namespace
+void TaskBatch::drop_last() {
+  results_.pop_back();
+  if (!small_results_.empty() && small_results_.back() == results_.size()) {
+    small_results_.back() = kDropped;
+  }
+}
 
-HashResult hash_task(const HashTask& task, const hash::HashOptions& options) {
-  HashResult result;
-  result.id = task.id;
-  const std::string path = *task.folder + "/" + task.name;
-  if (task.fd.valid()) {
-    return hash_open(task.fd.get(), path, std::move(result), task.expected, options);
+void TaskBatch::hash_small() {
+  const std::vector<hash::Digest> digests = small_.digests();
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    if (small_results_[i] != kDropped) results_[small_results_[i]].digest = digests[i];
   }
-  const base::UniqueFd fd(
-      ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
-  if (fd.valid()) {
-    return hash_open(fd.get(), path, std::move(result), task.expected, options);
-  }
-  if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) {
-    return with(std::move(result), HashResult::State::kGone);
-  }
-  return unreadable(std::move(result), base::system_error(path, "cannot open", errno).what);
+  small_results_.clear();
+}
+
+std::vector<HashResult> TaskBatch::take() {
+  hash_small();
+  folder_.close();
+  return std::exchange(results_, {});
 }
 
 bool racily_new(const hash::FileStamp& stamp, std::int64_t now_ns) {

@@ -13,10 +13,13 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "hash/digest.h"
 #include "hash/file.h"
+#include "hash/small_files.h"
+#include "lineage/track/folder_handle.h"
 
 namespace assay::lineage {
 
@@ -47,6 +50,29 @@ struct HashResult {
 // The change time may differ from the expected one: renaming, linking and chmod change it, and the
 // run may do those to a file it has read. The digest is then not cacheable.
 HashResult hash_task(const HashTask& task, const hash::HashOptions& options);
+
+// Tasks that a thread does one after the other: files in one folder share its descriptor, and small
+// ones are hashed together when all have been read.
+class TaskBatch {
+ public:
+  // Appends the task's result. That of a small file is final but for its digest.
+  const HashResult& add(const HashTask& task, const hash::HashOptions& options);
+  void drop_last();
+  // All results, with their digests. The next add() begins a new batch.
+  std::vector<HashResult> take();
+
+ private:
+  HashResult hash_open(int fd, const std::string& where, HashResult result,
+                       const hash::FileStamp& expected, const hash::HashOptions& options);
+  void hash_small();
+
+  FolderHandle folder_;
+  hash::SmallFiles small_;
+  // The results of the files in `small_`; kDropped: not wanted.
+  static constexpr std::size_t kDropped = ~std::size_t{0};
+  std::vector<std::size_t> small_results_;
+  std::vector<HashResult> results_;
+};
 
 // Whether a file with this stamp may change after `now_ns` (wall clock) without a new stamp.
 bool racily_new(const hash::FileStamp& stamp, std::int64_t now_ns);

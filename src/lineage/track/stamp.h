@@ -1,6 +1,7 @@
 // File stamps (device, inode, size, times) from stat(2), and what they say about content.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -29,13 +30,16 @@ struct PathStatus {
   bool inaccessible = false;
 };
 
-inline PathStatus status_at(const std::string& path) {
+inline PathStatus status_at(int directory, const char* path) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) {
+  if (::fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) != 0) {
     return {.stamp = std::nullopt, .inaccessible = errno != ENOENT && errno != ENOTDIR};
   }
   if (!S_ISREG(status.st_mode)) return {};
   return {.stamp = to_wire(stamp_of(status))};
+}
+inline PathStatus status_at(const std::string& path) {
+  return status_at(AT_FDCWD, path.c_str());
 }
 
 inline bool same_file(const wire::Stamp& a, const wire::Stamp& b) {

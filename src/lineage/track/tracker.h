@@ -35,6 +35,7 @@
 #include "lineage/track/file_table.h"
 #include "lineage/track/hash_queue.h"
 #include "lineage/track/path_resolver.h"
+#include "lineage/track/path_statuses.h"
 #include "lineage/track/path_table.h"
 #include "lineage/track/process_list.h"
 #include "lineage/track/results.h"
@@ -190,6 +191,9 @@ class Tracker : public collect::EventSink {
   void reapply_filter();
   [[nodiscard]] std::vector<PathId> paths_in_order() const;
   void report_inputs(const std::vector<PathId>& order, Results& results);
+  [[nodiscard]] PlaceOfFile place_of(PathId path) const;
+  [[nodiscard]] bool is_input(PathId path) const;
+  void report_input(PathId path, const PathStatus& now, Results& results);
 
   // tracker_facts.cc
   void note_link_path(std::string_view given, PathId id);
@@ -217,7 +221,9 @@ class Tracker : public collect::EventSink {
   // tracker_outputs.cc
   void report_outputs(const std::vector<PathId>& order, Results& results);
   void report_left_out(const std::vector<PathId>& order, Results& results);
+  [[nodiscard]] bool may_have_changed(PathId path) const;
   std::optional<Changed> change_at(PathId path);
+  std::optional<Changed> change_at(PathId path, PathStatus now);
   [[nodiscard]] std::optional<hash::Digest> before_of(const Changed& changed) const;
   [[nodiscard]] bool is_written_by_others(FileId file, const std::optional<wire::Stamp>& now) const;
   void hash_outputs(std::vector<Changed>& window);

@@ -1,13 +1,22 @@
 // The end of a run: corrects recorded names by what is on disk, hashes the remaining files with all
 // processors, and reports the results in the order of their paths.
 #include <algorithm>
+#include <span>
 
+#include "lineage/track/path_statuses.h"
 #include "lineage/track/stamp.h"
 #include "lineage/track/tracker.h"
 
 namespace assay::lineage {
 
 namespace file = file_flag;
+
+namespace {
+
+// Bounds memory for a million files.
+constexpr std::size_t kInputWindow = 16'384;
+
+}  // namespace
 
 void Tracker::finish(Results& results) {
   take_hash_results();
@@ -92,24 +101,45 @@ std::vector<PathId> Tracker::paths_in_order() const {
 }
 
 void Tracker::report_inputs(const std::vector<PathId>& order, Results& results) {
-  for (const PathId id : order) {
-    const Path& path = paths_[id];
-    const FileId before = path.before;
-    if ((path.flags & path_flag::kRead) == 0 || before == 0 || !kept(id)) continue;
-    const File& file = files_[before];
-    store::Input input{.path = paths_.text(id), .size = file.size};
-    if (file.digest != 0) {
-      input.blake3 = files_.digest(before);
-    } else if (!file.has(file::kGivenUp)) {
-      give_up(before, "gone", input.path + " was gone before it could be hashed");
+  for (std::size_t at = 0; at < order.size(); at += kInputWindow) {
+    const auto window = std::span(order).subspan(at, std::min(kInputWindow, order.size() - at));
+    const std::vector<PathStatus> now = statuses_of(window.size(), [&](std::size_t i) {
+      const Path& path = paths_[window[i]];
+      const bool needed = is_input(window[i]) && path.now == path.before &&
+                          !files_[path.before].has(file::kWritten | file::kGivenUp);
+      return needed ? place_of(window[i]) : PlaceOfFile();
+    });
+    for (std::size_t i = 0; i < window.size(); ++i) {
+      if (is_input(window[i])) report_input(window[i], now[i], results);
     }
-    if (!file.has(file::kWritten | file::kGivenUp) && path.now == before) {
-      const auto [real, inaccessible] = status_at(input.path);
-      const bool same = real && same_content(*real, files_.stamp(before));
-      if (!same && !inaccessible) check_changed_input({id, before}, real);
-    }
-    results.input(std::move(input), filter_.rule(path.rule));
   }
+}
+
+PlaceOfFile Tracker::place_of(PathId id) const {
+  return {&paths_.folder_path(paths_[id].folder), paths_.name_text(id)};
+}
+
+bool Tracker::is_input(PathId id) const {
+  const Path& path = paths_[id];
+  return (path.flags & path_flag::kRead) != 0 && path.before != 0 && kept(id);
+}
+
+// `now` is what is at the path if the file is still expected there, unchanged.
+void Tracker::report_input(PathId id, const PathStatus& now, Results& results) {
+  const Path& path = paths_[id];
+  const FileId before = path.before;
+  const File& file = files_[before];
+  store::Input input{.path = paths_.text(id), .size = file.size};
+  if (file.digest != 0) {
+    input.blake3 = files_.digest(before);
+  } else if (!file.has(file::kGivenUp)) {
+    give_up(before, "gone", input.path + " was gone before it could be hashed");
+  }
+  if (!file.has(file::kWritten | file::kGivenUp) && path.now == before) {
+    const bool same = now.stamp && same_content(*now.stamp, files_.stamp(before));
+    if (!same && !now.inaccessible) check_changed_input({id, before}, now.stamp);
+  }
+  results.input(std::move(input), filter_.rule(path.rule));
 }
 
 }  // namespace assay::lineage

@@ -1,11 +1,11 @@
 // What the run asked about without opening it: folders that it listed, names that it looked for and
 // did not find, and project files of which it was told that they exist, what they are, how large or
 // where they lead. If any of this is different in a later run, the program may behave differently.
+#include <dirent.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -41,6 +41,14 @@ std::string_view file_name(std::string_view path) {
 bool is_git(std::string_view program) {
   const std::string_view name = file_name(program);
   return name == "git" || name.starts_with("git-");
+}
+
+// Whether the entry is a folder or a link to one.
+bool is_folder(int folder, const dirent& entry) {
+  if (entry.d_type == DT_DIR) return true;
+  if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) return false;
+  struct stat status {};
+  return ::fstatat(folder, entry.d_name, &status, 0) == 0 && S_ISDIR(status.st_mode);
 }
 
 bool is_module(std::string_view name) {
@@ -163,30 +171,32 @@ bool Tracker::is_import(const std::string& folder, const Listing& listing) const
 // what the run made and with what it removed, and what it had made when it listed the folder.
 std::optional<std::vector<std::string>> Tracker::names_listed(const std::string& folder,
                                                               const Listing& listing) {
-  std::set<std::string> names = listing.made;
+  std::vector<std::string> names(listing.made.begin(), listing.made.end());
   const FolderId id = paths_.folder(folder);
   for (PathId path = paths_.first_in(id); path != 0; path = paths_[path].next_in_folder) {
-    if (paths_[path].before != 0) names.emplace(paths_.name(path));
+    if (paths_[path].before != 0) names.emplace_back(paths_.name(path));
   }
-  std::error_code error;
-  std::filesystem::directory_iterator at(folder, error);
-  if (error) return std::nullopt;
-  for (const std::filesystem::directory_iterator end; !error && at != end; at.increment(error)) {
-    if (names.size() > kMostListed) {
-      missed_.add("names", folder + " holds more names than are recorded");
-      return std::nullopt;
-    }
-    std::string name = at->path().filename().string();
-    std::error_code ignored;
-    if (at->is_directory(ignored)) {
-      names.insert(name + "/");
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open) return std::nullopt;
+  while (const dirent* entry = ::readdir(open.get())) {
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (is_folder(::dirfd(open.get()), *entry)) {
+      names.push_back(name + "/");
       continue;
     }
     const PathId path = paths_.find(id, name);
     const bool made = path != 0 && paths_[path].now != 0 && paths_[path].before == 0;
-    if (!made && !made_links_.contains(folder + "/" + name)) names.insert(std::move(name));
+    if (!made && (made_links_.empty() || !made_links_.contains(folder + "/" + name)))
+      names.push_back(std::move(name));
   }
-  return std::vector<std::string>(names.begin(), names.end());
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (names.size() > kMostListed) {
+    missed_.add("names", folder + " holds more names than are recorded");
+    return std::nullopt;
+  }
+  return names;
 }
 
 void Tracker::report_listed(Results& results) {

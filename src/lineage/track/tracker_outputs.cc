@@ -3,6 +3,10 @@
 // Outputs are hashed in windows, so that the digests of a million files need not be kept.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
+#include "lineage/track/path_statuses.h"
 #include "lineage/track/stamp.h"
 #include "lineage/track/tracker.h"
 
@@ -32,8 +36,18 @@ struct Tracker::Changed {
   std::optional<hash::Digest> digest;
 };
 
-// What has changed at this path since before the run.
+// Whether change_at() looks at what is there.
+bool Tracker::may_have_changed(PathId id) const {
+  const Path& path = paths_[id];
+  return path.now != 0 && (path.now != path.before || files_[path.now].has(file::kWritten));
+}
+
 std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
+  return change_at(id, may_have_changed(id) ? status_at(paths_.text(id)) : PathStatus());
+}
+
+// What has changed at this path since before the run. `now` is what is there.
+std::optional<Tracker::Changed> Tracker::change_at(PathId id, PathStatus now) {
   const Path& path = paths_[id];
   Changed changed{.path = id};
   const bool moved_away = (path.flags & path_flag::kMovedAway) != 0;
@@ -45,7 +59,7 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   const File& file = files_[path.now];
   const bool same_file = path.now == path.before;
   if (same_file && !file.has(file::kWritten)) return std::nullopt;
-  auto [real, inaccessible] = status_at(paths_.text(id));
+  auto& [real, inaccessible] = now;
   // Hashing it will fail and report why.
   if (inaccessible) real = files_.stamp(path.now);
   if (same_file && is_written_by_others(path.now, real)) return std::nullopt;
@@ -108,10 +122,16 @@ void Tracker::report_outputs(const std::vector<PathId>& order, Results& results)
   std::vector<Changed> window;
   for (std::size_t at = 0; at < order.size();) {
     window.clear();
-    for (; at < order.size() && window.size() < kWindow; ++at) {
-      if (!kept(order[at])) continue;
-      if (auto changed = change_at(order[at])) window.push_back(*changed);
+    const auto next = std::span(order).subspan(at, std::min(kWindow, order.size() - at));
+    const std::vector<PathStatus> now = statuses_of(next.size(), [&](std::size_t i) {
+      const bool needed = kept(next[i]) && may_have_changed(next[i]);
+      return needed ? place_of(next[i]) : PlaceOfFile();
+    });
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      if (!kept(next[i])) continue;
+      if (auto changed = change_at(next[i], now[i])) window.push_back(*changed);
     }
+    at += next.size();
     hash_outputs(window);
     for (const Changed& changed : window) {
       if (changed.digest && has_same_content(changed.path, changed.stamp, *changed.digest)) {

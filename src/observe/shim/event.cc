@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "observe/shim/directory_name.h"
 #include "observe/shim/log_window.h"
 #include "observe/shim/system_call.h"
 
@@ -44,12 +45,6 @@ ProcessIds current_ids() {
   return {thread, process, static_cast<std::int32_t>(gate_call(SYS_getppid))};
 }
 
-struct Text {
-  const char* data = nullptr;
-  std::size_t length = 0;
-  bool too_long = false;  // the name is longer than the buffer, and therefore empty
-};
-
 template <std::size_t kSize>
 constexpr Text text_of(const char (&literal)[kSize]) {
   return {literal, kSize - 1};
@@ -57,45 +52,6 @@ constexpr Text text_of(const char (&literal)[kSize]) {
 
 bool starts_with(Text text, const char* with, std::size_t length) {
   return text.length >= length && memcmp(text.data, with, length) == 0;
-}
-
-constexpr char kDeleted[] = " (deleted)";
-constexpr std::size_t kDeletedLength = sizeof kDeleted - 1;
-
-bool ends_deleted(Text name) {
-  return name.length > kDeletedLength &&
-         memcmp(name.data + name.length - kDeletedLength, kDeleted, kDeletedLength) == 0;
-}
-
-// The kernel's name for a descriptor's file; empty when it has none that can be reached from "/".
-Text name_of_descriptor(int file, char* buffer, std::size_t size) {
-  constexpr char kFolder[] = "/proc/self/fd/";
-  char link[sizeof kFolder + 12];
-  memcpy(link, kFolder, sizeof kFolder);
-  char digits[12];
-  std::size_t count = 0;
-  for (unsigned rest = static_cast<unsigned>(file); count == 0 || rest > 0; rest /= 10) {
-    digits[count++] = static_cast<char>('0' + rest % 10);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    link[sizeof kFolder - 1 + i] = digits[count - 1 - i];
-  }
-  link[sizeof kFolder - 1 + count] = 0;
-  const long result = gate_call(SYS_readlink, link, buffer, size);
-  if (failed(result)) return {.too_long = result == -ENAMETOOLONG};
-  if (result == 0 || buffer[0] != '/') return {};
-  return {buffer, static_cast<std::size_t>(result)};
-}
-
-// The prefix of a relative path. Empty if the directory no longer has a name.
-Text name_of_directory(int directory, char* buffer, std::size_t size) {
-  if (directory == AT_FDCWD) {
-    const long result = gate_call(SYS_getcwd, buffer, size);  // counts the terminator
-    if (failed(result) || buffer[0] != '/') return {};        // else: "(unreachable)/…"
-    return {buffer, static_cast<std::size_t>(result) - 1};
-  }
-  const Text name = name_of_descriptor(directory, buffer, size);
-  return ends_deleted(name) ? Text{} : name;  // or really named so: the file's own name decides
 }
 
 // Names that refer to a different file in each process (/dev/stdin, /proc/self/…). /dev/shm is an

@@ -57,9 +57,6 @@ ASSAY_EXPORTED int utimensat(int directory, const char* path, const struct times
                              int flags) noexcept {
   return call_by(Function::kUtimensat, directory, path, times, flags);
 }
-ASSAY_EXPORTED int futimens(int file, const struct timespec times[2]) noexcept {
-  return call_by(Function::kFutimens, file, times);
-}
 
 ASSAY_EXPORTED FILE* freopen(const char* path, const char* mode, FILE* stream) {
   return once_by<FILE*>(Function::kFreopen, path, mode, stream);

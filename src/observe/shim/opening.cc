@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "observe/shim/created_file.h"
 #include "observe/shim/event.h"
 #include "observe/shim/recorded_opens.h"
 #include "observe/shim/system_call.h"
@@ -125,6 +126,7 @@ long open_creating(int directory, const char* path, int flags, mode_t mode) {
   if (gate_call(SYS_fstat, file, &status) == 0) {
     record_open(wire::RecordOp::kCreate, static_cast<int>(file), status, directory, path,
                 strlen(path));
+    remember_created(status);
   }
   return file;
 }

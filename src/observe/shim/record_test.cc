@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -41,6 +42,7 @@ class Record : public ::testing::Test {
     }
   }
   ShimWorkspace workspace_;
+  int times_ = 0;
 };
 
 TEST_F(Record, EveryWayToNameAFile) {
@@ -78,6 +80,38 @@ TEST_F(Record, NamesThatAreNotThereAndFoldersThatAreListed) {
                   Event(RecordOp::kAbsent, at("folder/neither")),
                   Event(RecordOp::kAbsent, at("folder/none")),
                   Event(RecordOp::kAbsent, at("neither")), Event(RecordOp::kAbsent, at("none"))));
+}
+
+TEST_F(Record, AnOpenFolderHasTheNameThatItHasNow) {
+  const auto log = workspace_.new_log();
+  Command command = workspace_.traced_probe(*log, {"moved folder"});
+  command.before = [&](const StoppedCall& stop) {
+    if (stop.number == SYS_rename) ++log->header().epoch;
+    return true;
+  };
+  ASSERT_EQ(run(command).wait_status, 0);
+  std::vector<std::string> read;
+  for (const auto& [op, path] : events(*log)) {
+    if (op == RecordOp::kRead) read.push_back(path);
+  }
+  const auto at = [&](const char* name) { return workspace_.path(name); };
+  EXPECT_THAT(read, ElementsAre(at("folder/inner/file"), at("folder/inner/file"), at("folder/file"),
+                                at("folder/inner/file"), at("other/inner/file"), at("other/file"),
+                                at("other/outer/file")));
+}
+
+// What a process has just created has no content that must be hashed before its times change.
+TEST_F(Record, TimesOfANewFileAreSetWithoutAStop) {
+  const auto log = workspace_.new_log();
+  Command command = workspace_.traced_probe(*log, {"times"});
+  command.before = [&](const StoppedCall& stop) {
+    if (stop.number == SYS_utimensat) ++times_;
+    return true;
+  };
+  const ShimRunResult outcome = run(command);
+  EXPECT_EQ(outcome.output, run(workspace_.probe({"times"})).output);
+  // Of "file", and of the descriptor that is not open.
+  EXPECT_EQ(times_, 2);
 }
 
 TEST_F(Record, TheStampIsTheFiles) {

@@ -38,8 +38,8 @@ struct Stopped {
   int flags;
 };
 constexpr Stopped kStopped[] = {
-    {SYS_open, 0, 1},   {SYS_openat, 1, 2},  {SYS_creat, 0, -1},
-    {SYS_chdir, 0, -1}, {SYS_fchdir, 0, -1},
+    {SYS_open, 0, 1},    {SYS_openat, 1, 2},  {SYS_creat, 0, -1},     {SYS_chdir, 0, -1},
+    {SYS_fchdir, 0, -1}, {SYS_rename, 0, -1}, {SYS_utimensat, 1, -1},
 };
 
 std::string text_at(pid_t thread, std::uint64_t address) {

@@ -204,6 +204,45 @@ void names() {
   }
 }
 
+// Files in an open folder, whose name changes with that of the folder above it.
+void moved_folder() {
+  if (mkdir("folder/inner", 0777) != 0) std::exit(1);
+  touch("folder/inner/file", O_WRONLY | O_CREAT);
+  const int inner = must_open("folder/inner", O_RDONLY | O_DIRECTORY);
+  const int folder = must_open("folder", O_RDONLY | O_DIRECTORY);
+  for (int i = 0; i < 2; ++i) close(openat(inner, "file", O_RDONLY));
+  close(openat(folder, "file", O_RDONLY));
+  close(openat(inner, "file", O_RDONLY));
+  if (rename("folder", "other") != 0) std::exit(1);
+  close(openat(inner, "file", O_RDONLY));
+  close(openat(folder, "file", O_RDONLY));
+  if (rename("other/inner", "other/outer") != 0) std::exit(1);
+  close(openat(inner, "file", O_RDONLY));
+}
+
+// Times of a file that was just created, of one that was there, and of one that was created and
+// then removed. Prints the results.
+void times() {
+  const timespec set[2] = {{.tv_sec = 1'000'000, .tv_nsec = 5},
+                           {.tv_sec = 2'000'000, .tv_nsec = 7}};
+  const auto print = [&](int file) {
+    errno = kUntouched;
+    struct stat status {};
+    std::printf("%d", futimens(file, set));
+    std::printf(" errno %d", errno);
+    fstat(file, &status);
+    std::printf(" %ld.%ld\n", status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  };
+  const int made = must_open("made", O_WRONLY | O_CREAT);
+  print(made);
+  print(must_open("file"));
+  print(made);
+  unlink("made");
+  print(made);
+  print(-1);
+  print(999);
+}
+
 void descriptors() {
   if (syscall(SYS_close_range, 3, ~0U, 0) != 0) std::exit(1);
   std::printf("%d\n", must_open("file"));
@@ -264,6 +303,8 @@ int main(int argc, char** argv) {
   if (what == "signals") signals();
   if (what == "cancelled") cancelled();
   if (what == "names") names();
+  if (what == "moved folder") moved_folder();
+  if (what == "times") times();
   if (what == "descriptors") descriptors();
   if (what == "deserted") deserted();
   if (what == "rooted") rooted();
