@@ -67,7 +67,7 @@ struct PathFact {
     kFollowedLink,  // the run opened a file through this symbolic link, which led to `target`
     kMadeLink,      // the run left this symbolic link, which leads to `target`
     kListed,        // the run listed this folder and saw `names`: "a", "b/"; `target`: kListedOwn,
-                    // if the run made the folder
+                    // kListedToFind or nothing
     kAbsent,        // the run looked for this file and it did not exist
     kQueried,       // the run asked about this project file without opening it; `target`: what it
                     // was told (queried_state()), or kQueriedMeanwhile
@@ -85,7 +85,10 @@ struct PathFact {
   auto operator<=>(const PathFact&) const = default;
 };
 
+// The run made the folder itself.
 inline constexpr std::string_view kListedOwn = "made";
+// Probably to look names up (make, Python's packages): other names did not matter.
+inline constexpr std::string_view kListedToFind = "to-find";
 // The file was changed by another program while the run ran: what the run was told is not known.
 inline constexpr std::string_view kQueriedMeanwhile = "changed";
 // "file", "folder" or "other"; with its size "file 120".

@@ -131,6 +131,36 @@ std::vector<std::string> all_names() {
 INSTANTIATE_TEST_SUITE_P(Corpus, Oracle, ::testing::ValuesIn(all_names()),
                          [](const auto& one) { return one.param; });
 
+// Projects below folders of the system, whose other files are left out. Each case is run in one of
+// them, under one tracer; with ORACLE_EVERYWHERE set, in all and under all.
+class BelowSystemFolders : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(BelowSystemFolders, SameFilesAsStrace) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may write there";
+  const std::vector<fs::path> folders = {"/var", "/usr/local", "/run", "/dev/shm"};
+  const Case& which = case_named(GetParam());
+  if (const std::string why = unavailable(which); !why.empty()) GTEST_SKIP() << why;
+  ASSERT_FALSE(tracers().empty()) << "no tracer works here";
+  const bool everywhere = std::getenv("ORACLE_EVERYWHERE") != nullptr;
+  const auto number = static_cast<std::size_t>(&which - all_cases().data());
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    if (!everywhere && number % folders.size() != i) continue;
+    SCOPED_TRACE(folders[i]);
+    Sandbox sandbox(which, kPrograms, folders[i]);
+    ASSERT_EQ(sandbox.failure(), "");
+    const Truth expected = truth(which, sandbox);
+    if (!expected.not_here.empty()) GTEST_SKIP() << expected.not_here;
+    for (std::size_t j = 0; j < tracers().size(); ++j) {
+      if (!everywhere && number / folders.size() % tracers().size() != j) continue;
+      compare(which, sandbox, tracers()[j], expected);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, BelowSystemFolders, ::testing::ValuesIn(all_names()),
+                         [](const auto& one) { return one.param; });
+
 // Where tests run as root: the same without root's privileges.
 class Unprivileged : public ::testing::TestWithParam<std::string> {};
 

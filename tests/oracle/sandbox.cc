@@ -32,8 +32,11 @@ std::string quoted(const std::vector<std::string>& command) {
   return text;
 }
 
-Sandbox::Sandbox(const Case& which, std::string programs)
-    : case_(which), programs_(std::move(programs)), folder_(fs::canonical(temporary_.path())) {
+Sandbox::Sandbox(const Case& which, std::string programs, const fs::path& parent)
+    : case_(which),
+      programs_(std::move(programs)),
+      temporary_(parent),
+      folder_(fs::canonical(temporary_.path())) {
   fs::create_directory(pristine());
   fs::permissions(folder_, fs::perms(0755));
   const support::ProcessResult outcome = bash(kTree + case_.setup, pristine());

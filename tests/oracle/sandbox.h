@@ -15,8 +15,9 @@ inline constexpr const char* kPrograms = ORACLE_PROGRAMS;  // those of the corpu
 
 class Sandbox {
  public:
-  // The case's $P is the folder `programs`.
-  explicit Sandbox(const Case& which, std::string programs = kPrograms);
+  // The case's $P is the folder `programs`; all trees are below `parent`.
+  explicit Sandbox(const Case& which, std::string programs = kPrograms,
+                   const std::filesystem::path& parent = std::filesystem::temp_directory_path());
 
   // A fresh copy of the pristine tree. All copies have paths of the same length.
   std::filesystem::path copy(std::string name);

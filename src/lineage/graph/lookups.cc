@@ -50,14 +50,17 @@ class ListedFolder {
     return name.ends_with('/') ? stages_.makes_folder(stage_, path) : stages_.changes(stage_, path);
   }
 
+  [[nodiscard]] bool reads_nothing() const { return reads_.kinds.empty() && !reads_.below; }
+
   // Whether the stage would read the file, too: it read others like it in this folder, or none at
   // all, and counted or passed on the names.
   [[nodiscard]] bool would_read(const std::string& name) const {
-    if (reads_.kinds.empty() && !reads_.below) return true;
+    if (reads_nothing()) return true;
     return name.ends_with('/') ? reads_.below : reads_.kinds.contains(extension_of(name));
   }
 
   void note(const std::string& name, First& first) const {
+    if (fact_.target == store::kListedToFind && (reads_nothing() || !would_read(name))) return;
     // The stage made the folder itself, and may make it anew.
     const bool certain = would_read(name) && fact_.target != store::kListedOwn;
     std::string& place = certain ? first.reason : first.doubt;
@@ -67,10 +70,10 @@ class ListedFolder {
   void note_added(const std::string& name, First& first) const {
     if (disk_.counts && !disk_.counts(fact_.path + "/" + name)) return;
     if (is_own(name)) {
-      // Made after the folder was listed: another run would find it there. Not in a folder of its
-      // own, which a stage lists before it fills it.
-      const bool own_folder = fact_.target == store::kListedOwn;
-      if (!name.ends_with('/') && !own_folder && would_read(name) && first.own.empty()) {
+      // Made after the folder was listed for its names: another run would find it there. Not in a
+      // folder of its own, which a stage lists before it fills it.
+      const bool for_names = fact_.target.empty();
+      if (!name.ends_with('/') && for_names && would_read(name) && first.own.empty()) {
         first.own = path_of(name);
       }
       return;

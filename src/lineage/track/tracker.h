@@ -113,11 +113,21 @@ class Tracker : public collect::EventSink {
     wire::Stamp stamp;
   };
   struct Changed;  // a future output, see tracker_outputs.cc
-  // A folder that was listed.
+  // A folder that was listed. Python lists the folders that it imports from by their absolute
+  // paths, each once in a process, and again if it has changed since; `make` lists the folders of
+  // its targets.
   struct Listing {
-    bool by_program = false;              // certainly not only by Python, to find modules
-    std::map<pid_t, int> by_python = {};  // how often each of its processes may have done that
-    std::set<std::string> made = {};      // names that the run had made there when it listed it
+    bool by_make = false;
+    bool by_python = false;                // by a relative path
+    std::map<pid_t, int> by_imports = {};  // how often by absolute paths, in each Python process
+    bool by_others = false;
+    std::int64_t changed_ns = 0;      // the folder, when Python listed it last
+    std::set<std::string> made = {};  // names that the run had made there when it listed it
+  };
+  enum class Purpose {
+    kImport,  // to find modules
+    kLookup,  // probably to look names up
+    kNames,   // for the names in it
   };
 
   // tracker.cc
@@ -209,7 +219,9 @@ class Tracker : public collect::EventSink {
   [[nodiscard]] bool is_python(pid_t process);
   [[nodiscard]] bool is_listing(const collect::Event& event);
   [[nodiscard]] bool kept_in_project(const std::string& path);
-  [[nodiscard]] bool is_import(const std::string& folder, const Listing& listing) const;
+  [[nodiscard]] bool has_read_modules_in(const std::string& folder) const;
+  [[nodiscard]] bool has_read_metadata() const;
+  [[nodiscard]] Purpose purpose_of(const std::string& folder, const Listing& listing) const;
   [[nodiscard]] std::set<std::string> made_in(const std::string& folder);
   [[nodiscard]] std::optional<std::vector<std::string>> names_listed(const std::string& folder,
                                                                      const Listing& listing);

@@ -92,11 +92,24 @@ void Tracker::note_listed(const collect::Event& event) {
     return missed_.add("names", "more folders were listed than are recorded");
   }
   Listing& listing = listed_[real.get()];
-  if (listing.by_program) return;
-  const bool relative = (event.flags & wire::flag::kRelative) != 0;
-  listing.by_program =
-      relative || ++listing.by_python[event.process] > 1 || !is_python(event.process);
+  if (listing.by_others) return;
   listing.made = made_in(real.get());
+  if (is_python(event.process)) {
+    if ((event.flags & wire::flag::kRelative) != 0) {
+      listing.by_python = true;
+      return;
+    }
+    struct stat status {};
+    const bool there = ::stat(real.get(), &status) == 0;
+    const std::int64_t changed_ns = there ? base::nanoseconds(status.st_mtim) : 0;
+    int& times = listing.by_imports[event.process];
+    if (times == 0 || changed_ns == listing.changed_ns) ++times;
+    listing.changed_ns = changed_ns;
+    return;
+  }
+  const std::string_view name = file_name(processes_.program_of(event.process));
+  const bool make = name == "make" || name == "gmake";
+  (make ? listing.by_make : listing.by_others) = true;
 }
 
 // What the run has made in the folder so far.
@@ -154,17 +167,36 @@ bool Tracker::kept_in_project(const std::string& path) {
   return is_inside(path, options_.project) && filter_.rule(filter_.rule_for(path)).keep;
 }
 
-// Whether the folder was listed by Python only, to find modules: a folder in which it found some,
-// or the working directory, once by each process. A program that lists it itself makes it more.
-bool Tracker::is_import(const std::string& folder, const Listing& listing) const {
-  if (listing.by_program) return false;
-  if (folder == options_.directory) return true;
+bool Tracker::has_read_modules_in(const std::string& folder) const {
   for (PathId id = 1; id < paths_.end(); ++id) {
     if ((paths_[id].flags & path_flag::kRead) == 0 || !is_module(paths_.name(id))) continue;
     const std::string& at = paths_.folder_path(paths_[id].folder);
     if (at == folder || at == folder + "/__pycache__") return true;
   }
   return false;
+}
+
+// Whether a Python program of the run loaded what reads the metadata of installed packages. For
+// that it lists the folders of its search path.
+bool Tracker::has_read_metadata() const {
+  for (FolderId id = 1; id < paths_.folder_end(); ++id) {
+    const std::string& folder = paths_.folder_path(id);
+    if (folder.ends_with("/importlib/metadata/__pycache__") ||
+        folder.ends_with("/importlib/metadata") || folder.ends_with("/pkg_resources/__pycache__")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Tracker::Purpose Tracker::purpose_of(const std::string& folder, const Listing& listing) const {
+  if (listing.by_others) return Purpose::kNames;
+  const bool searched = folder == options_.directory || has_read_modules_in(folder);
+  const bool again = std::ranges::any_of(listing.by_imports,
+                                         [](const auto& process) { return process.second > 1; });
+  const bool itself = listing.by_python || again || (!listing.by_imports.empty() && !searched);
+  if (itself) return searched && has_read_metadata() ? Purpose::kLookup : Purpose::kNames;
+  return listing.by_make ? Purpose::kLookup : Purpose::kImport;
 }
 
 // The names that the run saw in a folder: those before the run, which are those there now without
@@ -201,13 +233,16 @@ std::optional<std::vector<std::string>> Tracker::names_listed(const std::string&
 
 void Tracker::report_listed(Results& results) {
   for (const auto& [folder, listing] : listed_) {
-    if (is_import(folder, listing)) continue;
+    const Purpose purpose = purpose_of(folder, listing);
+    if (purpose == Purpose::kImport) continue;
     auto names = names_listed(folder, listing);
     if (!names) continue;
-    const bool made = created_at_or_after(folder, options_.started_file_ns);
+    std::string how;
+    if (created_at_or_after(folder, options_.started_file_ns)) how = store::kListedOwn;
+    if (purpose == Purpose::kLookup) how = store::kListedToFind;
     results.fact({.kind = PathFact::Kind::kListed,
                   .path = folder,
-                  .target = made ? std::string(store::kListedOwn) : std::string(),
+                  .target = std::move(how),
                   .names = *std::move(names)});
   }
 }

@@ -112,7 +112,7 @@ TEST(Disk, AFileThatMayNotGrowIsOneLine) {
               std::signal(SIGXFSZ, SIG_IGN);
               const rlimit limit{100'000, 100'000};
               ::setrlimit(RLIMIT_FSIZE, &limit);
-              return expect_refused(directory.path(), 100'000, "lower the shard limit");
+              return expect_refused(directory.path(), 100'000, "ulimit -f");
             })),
             0);
 }
