@@ -242,7 +242,7 @@ Verb status_verb(const Session& session) {
   const auto strict = std::make_shared<bool>(false);
   return {.name = "status",
           .description = "list the project's stages; exits 1 if any is stale",
-          .examples = {"assay status", "assay status --strict", "assay status --json"},
+          .examples = {"assay status", "assay status --json"},
           .options = {{"--strict", "exit with 1 also if it is not known whether a stage is fresh",
                        strict.get()}},
           .action = [&session, strict] { return status(session, *strict); }};
