@@ -59,8 +59,8 @@ LiveStages::LiveStages(std::vector<store::RunRecord> runs,
       contents_[*output.blake3].push_back({stage, &output});
     }
     for (const store::PathFact& fact : run.facts) {
-      using Kind = store::PathFact::Kind;
-      if (fact.kind == Kind::kMadeFolder || fact.kind == Kind::kMadeLink)
+      using FactKind = store::PathFact::Kind;
+      if (fact.kind == FactKind::kMadeFolder || fact.kind == FactKind::kMadeLink)
         makers_in_[folder_of(fact.path)].insert(stage);
     }
   }
@@ -204,14 +204,14 @@ std::vector<std::pair<std::size_t, std::string_view>> LiveStages::lookup_sources
     std::size_t stage) const {
   std::vector<std::pair<std::size_t, std::string_view>> sources;
   for (const store::PathFact& fact : runs_[stage].facts) {
-    using Kind = store::PathFact::Kind;
-    if (fact.kind == Kind::kListed) {
+    using FactKind = store::PathFact::Kind;
+    if (fact.kind == FactKind::kListed) {
       const auto makers = makers_in_.find(fact.path);
       if (makers == makers_in_.end()) continue;
       for (const std::size_t maker : makers->second) {
         if (maker < stage) sources.emplace_back(maker, fact.path);
       }
-    } else if (fact.kind == Kind::kQueried) {
+    } else if (fact.kind == FactKind::kQueried) {
       if (const auto by = maker(stage, fact.path)) sources.emplace_back(*by, fact.path);
     }
   }

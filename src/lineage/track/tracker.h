@@ -29,6 +29,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lineage/filter/filter.h"
@@ -123,6 +124,11 @@ class Tracker : public collect::EventSink {
     bool by_others = false;
     std::int64_t changed_ns = 0;      // the folder, when Python listed it last
     std::set<std::string> made = {};  // names that the run had made there when it listed it
+  };
+  // Where Python programs of the run looked for modules.
+  struct PythonSearch {
+    std::unordered_set<std::string> folders;  // in which they found some; the working directory
+    bool metadata = false;  // they loaded what reads metadata of packages, for which it lists these
   };
   enum class Purpose {
     kImport,  // to find modules
@@ -219,9 +225,9 @@ class Tracker : public collect::EventSink {
   [[nodiscard]] bool is_python(pid_t process);
   [[nodiscard]] bool is_listing(const collect::Event& event);
   [[nodiscard]] bool kept_in_project(const std::string& path);
-  [[nodiscard]] bool has_read_modules_in(const std::string& folder) const;
-  [[nodiscard]] bool has_read_metadata() const;
-  [[nodiscard]] Purpose purpose_of(const std::string& folder, const Listing& listing) const;
+  [[nodiscard]] PythonSearch python_search() const;
+  static Purpose purpose_of(const std::string& folder, const Listing& listing,
+                            const PythonSearch& python);
   [[nodiscard]] std::set<std::string> made_in(const std::string& folder);
   [[nodiscard]] std::optional<std::vector<std::string>> names_listed(const std::string& folder,
                                                                      const Listing& listing);

@@ -167,35 +167,28 @@ bool Tracker::kept_in_project(const std::string& path) {
   return is_inside(path, options_.project) && filter_.rule(filter_.rule_for(path)).keep;
 }
 
-bool Tracker::has_read_modules_in(const std::string& folder) const {
+Tracker::PythonSearch Tracker::python_search() const {
+  constexpr std::string_view kCompiled = "/__pycache__";
+  PythonSearch python{.folders = {options_.directory}};
   for (PathId id = 1; id < paths_.end(); ++id) {
     if ((paths_[id].flags & path_flag::kRead) == 0 || !is_module(paths_.name(id))) continue;
-    const std::string& at = paths_.folder_path(paths_[id].folder);
-    if (at == folder || at == folder + "/__pycache__") return true;
+    std::string folder = paths_.folder_path(paths_[id].folder);
+    if (folder.ends_with(kCompiled)) folder.resize(folder.size() - kCompiled.size());
+    python.metadata = python.metadata || folder.ends_with("/importlib/metadata") ||
+                      folder.ends_with("/pkg_resources");
+    python.folders.insert(std::move(folder));
   }
-  return false;
+  return python;
 }
 
-// Whether a Python program of the run loaded what reads the metadata of installed packages. For
-// that it lists the folders of its search path.
-bool Tracker::has_read_metadata() const {
-  for (FolderId id = 1; id < paths_.folder_end(); ++id) {
-    const std::string& folder = paths_.folder_path(id);
-    if (folder.ends_with("/importlib/metadata/__pycache__") ||
-        folder.ends_with("/importlib/metadata") || folder.ends_with("/pkg_resources/__pycache__")) {
-      return true;
-    }
-  }
-  return false;
-}
-
-Tracker::Purpose Tracker::purpose_of(const std::string& folder, const Listing& listing) const {
+Tracker::Purpose Tracker::purpose_of(const std::string& folder, const Listing& listing,
+                                     const PythonSearch& python) {
   if (listing.by_others) return Purpose::kNames;
-  const bool searched = folder == options_.directory || has_read_modules_in(folder);
+  const bool searched = python.folders.contains(folder);
   const bool again = std::ranges::any_of(listing.by_imports,
                                          [](const auto& process) { return process.second > 1; });
   const bool itself = listing.by_python || again || (!listing.by_imports.empty() && !searched);
-  if (itself) return searched && has_read_metadata() ? Purpose::kLookup : Purpose::kNames;
+  if (itself) return searched && python.metadata ? Purpose::kLookup : Purpose::kNames;
   return listing.by_make ? Purpose::kLookup : Purpose::kImport;
 }
 
@@ -232,8 +225,10 @@ std::optional<std::vector<std::string>> Tracker::names_listed(const std::string&
 }
 
 void Tracker::report_listed(Results& results) {
+  if (listed_.empty()) return;
+  const PythonSearch python = python_search();
   for (const auto& [folder, listing] : listed_) {
-    const Purpose purpose = purpose_of(folder, listing);
+    const Purpose purpose = purpose_of(folder, listing, python);
     if (purpose == Purpose::kImport) continue;
     auto names = names_listed(folder, listing);
     if (!names) continue;
