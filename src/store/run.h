@@ -66,8 +66,8 @@ struct PathFact {
     kMadeFolder,    // the run created this folder, and it still existed at the end
     kFollowedLink,  // the run opened a file through this symbolic link, which led to `target`
     kMadeLink,      // the run left this symbolic link, which leads to `target`
-    kListed,        // the run listed this folder and saw `names`: "a", "b/"; `target`: kListedOwn,
-                    // kListedToFind or nothing
+    kListed,        // the run listed this folder and saw `names`: "a", "b/"; of a link also its
+                    // name with kListedLink; `target`: one of kListed… below, or nothing
     kAbsent,        // the run looked for this file and it did not exist
     kQueried,       // the run asked about this project file without opening it; `target`: what it
                     // was told (queried_state()), or kQueriedMeanwhile
@@ -87,6 +87,10 @@ struct PathFact {
 
 // The run made the folder itself.
 inline constexpr std::string_view kListedOwn = "made";
+// Another program changed it while the run ran.
+inline constexpr std::string_view kListedMeanwhile = "changed";
+// Follows the name of a symbolic link, which no name can end with.
+inline constexpr const char* kListedLink = "/@";
 // Probably to look names up (make, Python's packages): other names did not matter.
 inline constexpr std::string_view kListedToFind = "to-find";
 // The file was changed by another program while the run ran: what the run was told is not known.

@@ -308,7 +308,7 @@ TEST_F(Pack, AVirtualEnvironmentIsMadeAgain) {
     $A run -- .venv/bin/python t.py && $A pack out -o ../p.tar && cd .. && rm -r project &&
     $A unpack p.tar --directory new)sh");
   ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
-  const auto told = shell("cd new; $A reproduce out --run");
+  const auto told = shell("cd new; $A reproduce out --run --directory ../none");
   EXPECT_EQ(told.exit_code, 2);
   EXPECT_THAT(told.out, HasSubstr("/new/.venv is not here, and no recorded run makes it; "
                                   "--make-environments makes it, with 1 package of"));
@@ -322,7 +322,7 @@ TEST_F(Pack, AVirtualEnvironmentIsMadeAgain) {
   EXPECT_THAT(failed.err, HasSubstr("tinyadd==1.2.3; make it by hand"));
   EXPECT_FALSE(fs::exists(directory_.path() / "new/.venv"));
   const auto done = shell(
-      "cd new; PIP_NO_INDEX=1 PIP_FIND_LINKS=../wheels $A reproduce out --run "
+      "cd new; PIP_NO_INDEX=1 PIP_FIND_LINKS=../wheels $A reproduce out --run --directory ../copy "
       "--make-environments");
   EXPECT_EQ(done.exit_code, 0) << done.out << done.err;
   EXPECT_THAT(done.err, HasSubstr("/new/.venv with tinyadd==1.2.3\n"));

@@ -134,7 +134,7 @@ TEST_F(ReproduceCli, OtherOutputsAreALinePerFolderAndTheVerdictIsLast) {
   shell(
       "$ASSAY run -- bash -c 'mkdir -p env few; for i in {1..40}; do mkdir env/$i; "
       "echo $RANDOM$RANDOM$i > env/$i/f; done; date +%N > few/one; echo same > same'");
-  const auto outcome = shell("$ASSAY reproduce same --run 2>/dev/null");
+  const auto outcome = shell("$ASSAY reproduce same --run --directory copy 2>/dev/null");
   EXPECT_THAT(outcome.out, HasSubstr("40 files in "));
   EXPECT_THAT(outcome.out, HasSubstr("/env/\n"));
   EXPECT_THAT(outcome.out, HasSubstr("/few/one\n"));

@@ -88,7 +88,9 @@ std::optional<std::vector<std::string>> names_in(const std::string& folder) {
   if (error) return std::nullopt;
   for (const std::filesystem::directory_iterator end; !error && at != end; at.increment(error)) {
     std::error_code ignored;
-    names.push_back(at->path().filename().string() + (at->is_directory(ignored) ? "/" : ""));
+    const std::string name = at->path().filename().string();
+    if (at->is_symlink(ignored)) names.push_back(name + store::kListedLink);
+    names.push_back(name + (at->is_directory(ignored) ? "/" : ""));
   }
   std::sort(names.begin(), names.end());
   return names;

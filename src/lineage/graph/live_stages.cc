@@ -188,6 +188,13 @@ bool LiveStages::is_made_again(std::size_t stage, std::string_view path) const {
   return reads(*last, path) || left_at(path) == nullptr;
 }
 
+bool LiveStages::makes_link(std::size_t stage, std::string_view path) const {
+  const std::vector<store::PathFact>& facts = runs_[stage].facts;
+  return std::any_of(facts.begin(), facts.end(), [&](const store::PathFact& fact) {
+    return fact.kind == store::PathFact::Kind::kMadeLink && fact.path == path;
+  });
+}
+
 bool LiveStages::makes_folder(std::size_t stage, std::string_view folder) const {
   const store::RunRecord& run = runs_[stage];
   const std::string below = std::string(folder) + "/";

@@ -97,6 +97,7 @@ class LiveStages {
   // Whether a stage with a higher number has changed the file in place, or removed it, and one with
   // a lower number makes it: then this stage would see it as it saw it if all ran in order.
   [[nodiscard]] bool is_made_again(std::size_t stage, std::string_view path) const;
+  [[nodiscard]] bool makes_link(std::size_t stage, std::string_view path) const;
   // Whether the stage makes this folder, or files below it.
   [[nodiscard]] bool makes_folder(std::size_t stage, std::string_view folder) const;
   // The stages with lower numbers that make names in folders that this one lists, or files that it

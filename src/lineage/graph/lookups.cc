@@ -40,14 +40,22 @@ class ListedFolder {
     std::string reason, doubt, own;
   };
 
+  // The path of "a", "b/" or, of a link, "a/@".
   [[nodiscard]] std::string path_of(const std::string& name) const {
-    return fact_.path + "/" + (name.ends_with('/') ? name.substr(0, name.size() - 1) : name);
+    return fact_.path + "/" + name.substr(0, name.find('/'));
+  }
+
+  [[nodiscard]] bool counts(const std::string& name) const {
+    return !disk_.counts ||
+           disk_.counts(name.ends_with('/') ? fact_.path + "/" + name : path_of(name));
   }
 
   // Whether the stage itself makes or removes the name.
   [[nodiscard]] bool is_own(const std::string& name) const {
     const std::string path = path_of(name);
-    return name.ends_with('/') ? stages_.makes_folder(stage_, path) : stages_.changes(stage_, path);
+    const bool makes_link = stages_.makes_link(stage_, path);
+    if (name.ends_with('/')) return makes_link || stages_.makes_folder(stage_, path);
+    return makes_link || stages_.changes(stage_, path);
   }
 
   [[nodiscard]] bool reads_nothing() const { return reads_.kinds.empty() && !reads_.below; }
@@ -56,7 +64,10 @@ class ListedFolder {
   // all, and counted or passed on the names.
   [[nodiscard]] bool would_read(const std::string& name) const {
     if (reads_nothing()) return true;
-    return name.ends_with('/') ? reads_.below : reads_.kinds.contains(extension_of(name));
+    const std::string_view bare = std::string_view(name).substr(0, name.find('/'));
+    return name.ends_with('/') ? reads_.below
+                               : reads_.kinds.contains(extension_of(bare)) ||
+                                     (bare.size() < name.size() && reads_.below);
   }
 
   void note(const std::string& name, First& first) const {
@@ -68,7 +79,7 @@ class ListedFolder {
   }
 
   void note_added(const std::string& name, First& first) const {
-    if (disk_.counts && !disk_.counts(fact_.path + "/" + name)) return;
+    if (!counts(name)) return;
     if (is_own(name)) {
       // Made after the folder was listed for its names: another run would find it there. Not in a
       // folder of its own, which a stage lists before it fills it.
@@ -83,7 +94,7 @@ class ListedFolder {
   }
 
   void note_gone(const std::string& name, First& first) const {
-    if (disk_.counts && !disk_.counts(fact_.path + "/" + name)) return;
+    if (!counts(name)) return;
     const std::string path = path_of(name);
     // Files that it read are missing inputs, and those that earlier stages make are missing outputs
     // of theirs.
@@ -118,6 +129,11 @@ void check_listed(const LiveStages& stages, std::size_t stage, const PathFact& f
   if (!disk.names) return;
   if (const auto now = disk.names(fact.path)) {
     ListedFolder(stages, stage, fact, disk).compare(*now, found);
+    if (fact.target == store::kListedMeanwhile) {
+      found.doubts.push_back({.cause = Cause::kQueriedChanged,
+                              .path = fact.path,
+                              .now = "was changed by another program while it ran"});
+    }
   } else if (fact.target != store::kListedOwn && disk.exists && !disk.exists(fact.path) &&
              !stages.is_written_below(fact.path)) {
     // A missing folder of outputs is reported as missing outputs.

@@ -19,6 +19,7 @@
 //   tracker_outputs.cc outputs, and why other files are left out
 #pragma once
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -229,8 +230,14 @@ class Tracker : public collect::EventSink {
   static Purpose purpose_of(const std::string& folder, const Listing& listing,
                             const PythonSearch& python);
   [[nodiscard]] std::set<std::string> made_in(const std::string& folder);
-  [[nodiscard]] std::optional<std::vector<std::string>> names_listed(const std::string& folder,
-                                                                     const Listing& listing);
+  [[nodiscard]] bool is_by_others(int folder, const dirent& entry, PathId path) const;
+  [[nodiscard]] bool changes_names_in(const std::string& folder);
+  struct ListedNames {
+    std::vector<std::string> names;
+    bool others_changed = false;  // another program changed the folder meanwhile
+  };
+  [[nodiscard]] std::optional<ListedNames> names_listed(const std::string& folder,
+                                                        const Listing& listing);
   [[nodiscard]] bool is_changed_by_run(const std::string& path);
   void report_listed(Results& results);
   void report_absent(Results& results);

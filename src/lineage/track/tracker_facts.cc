@@ -1,12 +1,14 @@
 // Facts about paths: symbolic links that the run followed or left, and the network. Files are
 // tracked by their real paths, so a link that later leads elsewhere changes what the run would
 // read. Folders and names that it asked about: tracker_lookups.cc.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
 #include <functional>
 
+#include "base/clock.h"
 #include "lineage/track/tracker.h"
 
 namespace assay::lineage {
@@ -115,7 +117,11 @@ void Tracker::report_links(Results& results) {
   for (const std::string& way : link_paths_) {
     each_link(way, [&](const std::string& link, const std::string& target) {
       if (made_links_.contains(link) || !filter_.rule(filter_.rule_for(link)).keep) return;
-      facts.insert({Kind::kFollowedLink, link, target});
+      // If another program changed it while the run ran, where it led is not known.
+      struct stat status {};
+      const bool changed = options_.started_file_ns != 0 && ::lstat(link.c_str(), &status) == 0 &&
+                           base::nanoseconds(status.st_ctim) > options_.started_file_ns;
+      facts.insert({Kind::kFollowedLink, link, changed ? std::string() : target});
     });
   }
   for (const store::PathFact& fact : facts) results.fact(fact);

@@ -2,6 +2,7 @@
 // did not find, and project files of which it was told that they exist, what they are, how large or
 // where they lead. If any of this is different in a later run, the program may behave differently.
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -192,28 +193,66 @@ Tracker::Purpose Tracker::purpose_of(const std::string& folder, const Listing& l
   return listing.by_make ? Purpose::kLookup : Purpose::kImport;
 }
 
+// Whether another program put the name there while the run ran. (Who made a folder is not known.)
+bool Tracker::is_by_others(int folder, const dirent& entry, PathId path) const {
+  if (path != 0 && (paths_[path].before != 0 || paths_[path].now != 0)) return false;
+  struct stat status {};
+  return ::fstatat(folder, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         !S_ISDIR(status.st_mode) && base::nanoseconds(status.st_ctim) > options_.started_file_ns;
+}
+
+// Whether the run made, moved or removed names in the folder, as far as is known.
+bool Tracker::changes_names_in(const std::string& folder) {
+  const FolderId id = paths_.folder(folder);
+  for (PathId path = paths_.first_in(id); path != 0; path = paths_[path].next_in_folder) {
+    const Path& one = paths_[path];
+    if (one.before == 0 || one.now != one.before || (one.flags & path_flag::kNamed) != 0) {
+      return true;
+    }
+  }
+  const auto link = made_links_.lower_bound(folder + "/");
+  return link != made_links_.end() && link->starts_with(folder + "/");
+}
+
 // The names that the run saw in a folder: those before the run, which are those there now without
-// what the run made and with what it removed, and what it had made when it listed the folder.
-std::optional<std::vector<std::string>> Tracker::names_listed(const std::string& folder,
-                                                              const Listing& listing) {
-  std::vector<std::string> names(listing.made.begin(), listing.made.end());
+// what it or others made and with what it removed, and what it had made when it listed the folder.
+std::optional<Tracker::ListedNames> Tracker::names_listed(const std::string& folder,
+                                                          const Listing& listing) {
+  ListedNames listed{.names = {listing.made.begin(), listing.made.end()}};
+  std::vector<std::string>& names = listed.names;
   const FolderId id = paths_.folder(folder);
   for (PathId path = paths_.first_in(id); path != 0; path = paths_[path].next_in_folder) {
     if (paths_[path].before != 0) names.emplace_back(paths_.name(path));
   }
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
   if (!open) return std::nullopt;
+  struct stat status {};
+  const bool changed = options_.started_file_ns != 0 &&
+                       ::fstat(::dirfd(open.get()), &status) == 0 &&
+                       base::nanoseconds(status.st_mtim) > options_.started_file_ns;
+  bool explained = !changed || changes_names_in(folder);
   while (const dirent* entry = ::readdir(open.get())) {
     std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
+    const bool is_link = entry->d_type == DT_LNK;
+    const PathId path = paths_.find(id, name);
+    if (changed && !made_links_.contains(folder + "/" + name) &&
+        is_by_others(::dirfd(open.get()), *entry, path)) {
+      explained = true;
+      continue;
+    }
     if (is_folder(::dirfd(open.get()), *entry)) {
+      if (changed && !explained) {
+        explained = created_at_or_after(folder + "/" + name, options_.started_file_ns);
+      }
+      if (is_link) names.push_back(name + store::kListedLink);
       names.push_back(name + "/");
       continue;
     }
-    const PathId path = paths_.find(id, name);
     const bool made = path != 0 && paths_[path].now != 0 && paths_[path].before == 0;
-    if (!made && (made_links_.empty() || !made_links_.contains(folder + "/" + name)))
-      names.push_back(std::move(name));
+    if (made || (is_link && made_links_.contains(folder + "/" + name))) continue;
+    if (is_link) names.push_back(name + store::kListedLink);
+    names.push_back(std::move(name));
   }
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -221,7 +260,8 @@ std::optional<std::vector<std::string>> Tracker::names_listed(const std::string&
     missed_.add("names", folder + " holds more names than are recorded");
     return std::nullopt;
   }
-  return names;
+  listed.others_changed = !explained;
+  return listed;
 }
 
 void Tracker::report_listed(Results& results) {
@@ -230,15 +270,16 @@ void Tracker::report_listed(Results& results) {
   for (const auto& [folder, listing] : listed_) {
     const Purpose purpose = purpose_of(folder, listing, python);
     if (purpose == Purpose::kImport) continue;
-    auto names = names_listed(folder, listing);
-    if (!names) continue;
+    auto listed = names_listed(folder, listing);
+    if (!listed) continue;
     std::string how;
+    if (listed->others_changed) how = store::kListedMeanwhile;
     if (created_at_or_after(folder, options_.started_file_ns)) how = store::kListedOwn;
     if (purpose == Purpose::kLookup) how = store::kListedToFind;
     results.fact({.kind = PathFact::Kind::kListed,
                   .path = folder,
                   .target = std::move(how),
-                  .names = *std::move(names)});
+                  .names = std::move(listed->names)});
   }
 }
 
@@ -249,8 +290,12 @@ void Tracker::report_absent(Results& results) {
     // only in folders where the run used other files.
     const ResolvedPath at = resolver_.from_canonical(path);
     if (!kept_in_project(path) && paths_.first_in(at.folder) == 0) continue;
-    // It exists now: the run made it, or it is unknown when it appeared.
-    if (::lstat(path.c_str(), &status) == 0) continue;
+    // It exists now: the run made it, or another program did while the run ran. Who made anything
+    // else than a file or link is not known.
+    if (::lstat(path.c_str(), &status) == 0) {
+      const bool is_known = S_ISREG(status.st_mode) || S_ISLNK(status.st_mode);
+      if (!is_known || !options_.live || is_changed_by_run(path)) continue;
+    }
     results.fact({.kind = PathFact::Kind::kAbsent, .path = path});
   }
 }
