@@ -55,7 +55,7 @@ inline constexpr std::uint16_t kNoStatus = 16;  // kExit: the status is unknown
 inline constexpr std::uint16_t kRacy = 32;      // Source::kInherited: a change may not show
 inline constexpr std::uint16_t kRelative = 64;  // kList: it was given by a relative path
 inline constexpr std::uint16_t kPlainOpen = 256;  // kList: opened without O_DIRECTORY
-inline constexpr std::uint16_t kSize = 128;     // kQueried: the answer has the size (stat)
+inline constexpr std::uint16_t kSize = 128;       // kQueried: the answer has the size (stat)
 }  // namespace flag
 
 // Distinguishes states of a file, as far as the file system does.

@@ -1,6 +1,7 @@
 // The compiled BPF programs, embedded in this program.
 #include "observe/collect/ebpf/object_file.h"
-// A comment with the sum of the file below: ccache knows what is included, not what is assembled in.
+// A comment with the sum of the file below: ccache knows what is included, not what is assembled
+// in.
 #include ASSAY_BPF_SUM
 
 // ASSAY_BPF_OBJECT is the compiled file's path.

@@ -42,14 +42,14 @@ constexpr std::array kCallKindRows = std::to_array<CallKindRow>({
     {437, 437, kOpensByName | kAssayPathSecond},   // openat2
     {85, 8, kAssayOpens},                          // creat
     {304, 342, kAssayOpens | kAssayByHandle},      // open_by_handle_at
-    {4, 106, kTellsSize},                             // stat
-    {6, 107, kTellsSize},                             // lstat
-    {0, 195, kTellsSize},                             // stat64
-    {0, 196, kTellsSize},                             // lstat64
+    {4, 106, kTellsSize},                          // stat
+    {6, 107, kTellsSize},                          // lstat
+    {0, 195, kTellsSize},                          // stat64
+    {0, 196, kTellsSize},                          // lstat64
     {21, 33, kAssayQueries},                       // access
     {89, 85, kAssayQueries},                       // readlink
-    {262, 300, kTellsSize | kAssayPathSecond},        // newfstatat, fstatat64
-    {332, 383, kTellsSize | kAssayPathSecond},        // statx
+    {262, 300, kTellsSize | kAssayPathSecond},     // newfstatat, fstatat64
+    {332, 383, kTellsSize | kAssayPathSecond},     // statx
     {269, 307, kAssayQueries | kAssayPathSecond},  // faccessat
     {439, 439, kAssayQueries | kAssayPathSecond},  // faccessat2
     {267, 305, kAssayQueries | kAssayPathSecond},  // readlinkat

@@ -46,7 +46,7 @@ enum assay_hint {
   kAssayOtherNamespace = 1,  // the file's mount is not of the collector's mount namespace
   kAssayNeedsStat = 2,       // on this file system, stat returns other numbers than the inode has
   kAssayArgumentsTruncated = 4,
-  kAssayPlainOpen = 16,  // opened without O_DIRECTORY
+  kAssayPlainOpen = 16,    // opened without O_DIRECTORY
   kAssayUnseenChange = 8,  // existing content opened for writing where the gate could not stop it
 };
 
