@@ -20,7 +20,7 @@ namespace assay::train {
 namespace {
 
 constexpr const char* kUnknownSettings =
-    "its data and other settings are not known, because an earlier assay wrote it";
+    "its data and other settings are not known: it was imported, or an earlier assay wrote it";
 
 base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
                     const std::string& hint) {

@@ -138,9 +138,11 @@ class Trainer {
   }
 
   // A step can be skipped for its own tokens, or because the weights have diverged, though each of
-  // them is still a number: then the loss of other tokens is not finite, either.
+  // them is still a number: then the loss of other tokens is not finite, either, or so large that
+  // no step after it has finite gradients.
   base::Result<bool> weights_are_useful() {
     if (skipped_->in_a_row() == 0) return true;
+    if (skipped_->too_many()) return false;
     const Validation sample(reader_.set(), program_, 1);
     ASSAY_TRY(const std::optional<double> loss, sample.loss(backend_, nullptr, &ranks_));
     return loss && std::isfinite(*loss);

@@ -742,7 +742,7 @@ TEST_F(TrainerTest, ACheckpointWithoutSettingsIsSaidToBeOne) {
   job.train.learning_rate_is_usual = true;
   const base::Json recipe{{"learning_rate", 0.5}, {"warmup_steps", 3}, {"steps", 12}};
   const std::string unknown =
-      "its data and other settings are not known, because an earlier assay wrote it";
+      "its data and other settings are not known: it was imported, or an earlier assay wrote it";
   const auto old = made("old", {{"recipe", recipe}, {"batch", batch_facts(job)}});
   EXPECT_EQ(keep_recipe(old, job, {}), "train.learning_rate stays 0.5, " + unknown);
   EXPECT_EQ(job.train.learning_rate, 0.5);
