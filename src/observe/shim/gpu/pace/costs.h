@@ -78,10 +78,16 @@ class CostCorrection {
     estimated_ = estimated_ * kKeep + estimated_ns;
     times_ = within(took_ / estimated_, 1 / kMost, kMost);
   }
-  // The device may have been idle for part of that time.
+  // The device may have been idle for part of that time. As long as the bound does not contradict
+  // the costs themselves, which are measured again and again, a factor that makes them less is
+  // slowly given up: if work never queues up, nothing else would ever raise it.
   void learn_upper_bound(double took_ns, double estimated_ns) {
-    if (took_ns < times_ * estimated_ns) {
+    const double expected_ns = times_ * estimated_ns;
+    if (took_ns < expected_ns) {
       learn(took_ns, estimated_ns);
+    } else if (times_ < 1) {
+      const double least_ns = took_ns < estimated_ns ? took_ns : estimated_ns;
+      learn(expected_ns + (least_ns - expected_ns) * kGivenUp, estimated_ns);
     } else if (is_new()) {
       ++stretches_;
     }
@@ -102,6 +108,9 @@ class CostCorrection {
   // Weight of earlier stretches after each stretch of about a millisecond: adapts within a turn,
   // and still averages several.
   static constexpr double kKeep = 0.8;
+  // Part of the difference. Small, because work also starts on an idle device at the beginning of
+  // each turn, and for short work the costs are too high.
+  static constexpr double kGivenUp = 1.0 / 16;
   // Prior weight, so that the first stretch does not decide alone.
   static constexpr double kPriorNs = 500'000;
   static constexpr int kFew = 8;

@@ -67,6 +67,19 @@ TEST(GpuCosts, IdleTimeIsNotTakenForWork) {
   EXPECT_NEAR(correction.times(), 0.5, 0.05);
 }
 
+// A factor learnt while costs were too high does not outlast them in a program that never has a
+// full queue, for which all measurements are upper bounds.
+TEST(GpuCosts, AFactorBelowOneIsGivenUpWithoutAFullQueue) {
+  CostCorrection correction;
+  for (int i = 0; i < 20; ++i) correction.learn_upper_bound(600'000, 1'000'000);
+  EXPECT_NEAR(correction.times(), 0.6, 0.05);
+  for (int i = 0; i < 300; ++i) correction.learn_upper_bound(1'050'000, 1'000'000);
+  EXPECT_NEAR(correction.times(), 1, 0.05);
+  for (int i = 0; i < 20; ++i) correction.learn_upper_bound(600'000, 1'000'000);
+  for (int i = 0; i < 300; ++i) correction.learn_upper_bound(700'000, 1'000'000);
+  EXPECT_NEAR(correction.times(), 0.7, 0.05);
+}
+
 // Any input gives a finite factor that can be multiplied and divided by.
 RC_GTEST_PROP(GpuCosts, AnyInputStaysWithinBounds, (const std::vector<double>& times)) {
   CostCorrection correction;

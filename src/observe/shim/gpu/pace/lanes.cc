@@ -40,7 +40,7 @@ void begin(Lane& lane, std::uint64_t context) {
   for (Pair& pair : lane.pairs) pair = {};
   lane.first = lane.count = 0;
   lane.passed = -1;
-  lane.marked_ns = lane.unmarked_ns = lane.busy_from = lane.until = 0;
+  lane.overtaken_ns = lane.marked_ns = lane.unmarked_ns = lane.busy_from = lane.until = 0;
   lane.unmarked_known = true;
   lane.unmarked_parts = lane.pacing_points = 0;
   lane.correction = {};

@@ -53,9 +53,10 @@ struct Lane {
   Mark marks[kMarks];  // a ring
   std::size_t first = 0;
   std::size_t count = 0;
-  int passed = -1;                // the pair whose end was passed most recently
-  std::uint64_t marked_ns = 0;    // estimated work covered by marks
-  std::uint64_t unmarked_ns = 0;  // and after the last mark
+  int passed = -1;                 // the pair whose end was passed most recently
+  std::uint64_t overtaken_ns = 0;  // estimated work of marks that were passed before it
+  std::uint64_t marked_ns = 0;     // estimated work covered by marks
+  std::uint64_t unmarked_ns = 0;   // and after the last mark
   bool unmarked_known = true;
   std::uint32_t unmarked_parts = 0;
   std::uint32_t pacing_points = 0;

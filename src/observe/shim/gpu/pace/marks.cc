@@ -30,8 +30,15 @@ void mark_passed(Lane& lane, const Mark& mark, double alone_ns) {
   double took_ns = 0;
   const bool has_time =
       before != nullptr && elapsed(before->end, lane.pairs[mark.pair].end, took_ns);
+  if (has_time && took_ns < 0) {
+    // Marks in different streams, of which this one finished first: its work was done in the time
+    // of the one before it, and the next stretch is compared with the work of both.
+    lane.overtaken_ns += mark.cost_ns;
+    lane.pairs[mark.pair].taken = false;
+    return;
+  }
   if (has_time && mark.known && mark.cost_ns > 0) {
-    const auto estimated = static_cast<double>(mark.cost_ns);
+    const auto estimated = static_cast<double>(mark.cost_ns + lane.overtaken_ns);
     if (mark.follows) {
       lane.correction.learn(took_ns, estimated);
     } else {
@@ -39,10 +46,7 @@ void mark_passed(Lane& lane, const Mark& mark, double alone_ns) {
                                         estimated);
     }
   }
-  if (has_time && took_ns < 0) {  // marks in different streams, of which this one finished first
-    lane.pairs[mark.pair].taken = false;
-    return;
-  }
+  lane.overtaken_ns = 0;
   if (before != nullptr) before->taken = false;
   lane.passed = mark.pair;
 }

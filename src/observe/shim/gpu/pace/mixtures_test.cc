@@ -155,6 +155,27 @@ TEST(GpuMixtures, BurstsOfSmallKernelsBesideLargeOnes) {
   expect_shares({{bursts(400, 5 * kUs, 0), 70}, {kernels(1400 * kUs), 30}});
 }
 
+// Programs that never call a function that waits: they ask for an event, again and again. Their
+// work takes longer at first, when the GPU's clocks are low.
+Body polled(int number, std::uint64_t ns) {
+  auto launched = std::make_shared<std::uint64_t>(0);
+  return [=](Program& program) {
+    for (int i = 0; i < number; ++i) {
+      constexpr std::uint64_t kSlow = 12;
+      program.kernel(1, ++*launched < kSlow ? ns * 3 / 2 : ns, false);
+    }
+    program.poll();
+  };
+}
+TEST(GpuMixtures, PolledAloneAndBesideKernels) {
+  for (const int number : {1, 2, 4, 10}) {
+    expect_shares({{polled(number, 254 * kUs), 30}});
+    expect_shares({{polled(number, 254 * kUs), 30}, {kernels(1400 * kUs), 70}});
+    expect_shares({{polled(5 * number, 50 * kUs), 30}});
+    expect_shares({{polled(number, 20 * kUs), 30}, {kernels(1400 * kUs), 70}});
+  }
+}
+
 // A machine that is slow to wake threads and to query events.
 TEST(GpuMixtures, OnASlowHost) {
   const SimulatedCosts slow = {

@@ -153,6 +153,9 @@ class SimulatedProgram final : public Program {
     while (!machine->current().queue.empty()) machine->spend(3'000);
     if (machine->current().limited) after_wait(begun, true);
   }
+  void poll() override {
+    while (!machine->current().queue.empty()) machine->spend(3'000);
+  }
   void compute(std::uint64_t ns) override { machine->spend(ns); }
 
  private:

@@ -35,6 +35,8 @@ class Program {
   virtual void copy(CopyKind kind, std::uint64_t bytes) = 0;
   virtual void graph(std::uint64_t executable, std::uint64_t ns) = 0;
   virtual void synchronize() = 0;
+  // Waits by queries of an event, which the library does not see.
+  virtual void poll() = 0;
   virtual void compute(std::uint64_t ns) = 0;  // on the host
 };
 using Body = std::function<void(Program&)>;  // one round; repeated until the end
