@@ -376,6 +376,28 @@ TEST_F(TrainerTest, SkippedStepsInARowEndTheRunWithoutACheckpoint) {
   }
 }
 
+// Weights may be so large that the loss is still a number and no gradient is.
+TEST_F(TrainerTest, ARunThatGivesUpSavesNothingMore) {
+  int given_up = 0;
+  for (const double rate : {1e2, 3e2, 1e3, 1e5, 1e9}) {
+    spec::JobSpec job = diverging_job();
+    job.train.learning_rate = rate;
+    job.train.max_skipped = 3;
+    job.train.steps = 40;
+    job.checkpoint = {.every = 1, .keep = 99};
+    RecordingReporter reporter;
+    const std::string out = fmt::format("rate-{}", rate);
+    const auto result = run(job, {.out = out}, reporter);
+    ASSERT_TRUE(result.has_value()) << result.error().line();
+    if (result->ending != Ending::kNotFinite) continue;
+    ++given_up;
+    const auto steps = checkpoint::steps_in(dir_.path() / out / "checkpoints");
+    ASSERT_TRUE(steps.has_value());
+    if (!steps->empty()) EXPECT_LE(steps->back(), result->step - result->skipped);
+  }
+  EXPECT_GE(given_up, 1);
+}
+
 TEST_F(TrainerTest, TheLastGoodCheckpointIsNotTheNewest) {
   RecordingReporter reporter;
   ASSERT_TRUE(run(tiny_job(), {.out = "good", .stop_after = 4}, reporter).has_value());
