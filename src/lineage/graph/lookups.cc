@@ -99,7 +99,7 @@ class ListedFolder {
     // Files that it read are missing inputs, and those that earlier stages make are missing outputs
     // of theirs.
     if (is_own(name) || stages_.reads(stage_, path) || stages_.maker(stage_, path)) return;
-    if (!stages_.is_made_again(stage_, path)) note(name, first);
+    note(name, first);
   }
 
   static void report(const First& first, Cause cause, Freshness& found) {
